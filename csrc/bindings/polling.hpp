@@ -1,0 +1,38 @@
+// Runs a piece of the core without the GIL while Python's signals and a progress callback are
+// served by the calling thread.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+#include <utility>
+
+#include "core/hooks.hpp"
+
+namespace cstonet {
+namespace py = pybind11;
+
+template <class Work>
+void run_released(Hooks& hooks, const py::object& progress, Work&& work) {
+  std::exception_ptr raised;  // what a signal handler or the callback raised
+  hooks.poll = [&](long epochs) {
+    const py::gil_scoped_acquire gil;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!progress.is_none()) progress(epochs);
+      return false;
+    } catch (...) {
+      raised = std::current_exception();
+      return true;
+    }
+  };
+  try {
+    const py::gil_scoped_release release;
+    std::forward<Work>(work)();
+  } catch (const Interrupted&) {
+    if (raised) std::rethrow_exception(raised);
+    throw;
+  }
+}
+
+}  // namespace cstonet

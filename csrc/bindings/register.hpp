@@ -1,0 +1,11 @@
+// One register function per binding file.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace cstonet {
+
+void register_train(pybind11::module_& m);
+void register_seams(pybind11::module_& m);
+
+}  // namespace cstonet

@@ -1,0 +1,168 @@
+// Training and prediction.
+#include "bindings/convert.hpp"
+#include "bindings/polling.hpp"
+#include "bindings/register.hpp"
+#include "core/errors.hpp"
+#include "core/predict.hpp"
+#include "core/trainer.hpp"
+
+namespace cstonet {
+namespace {
+
+template <class Get>
+py::list per_layer(const TaskResult& result, Get&& get) {
+  py::list out;
+  for (const LayerParameters& theta : result.parameters.layers) out.append(get(theta));
+  return out;
+}
+
+// One row per epoch: stage, epoch, spike, nonzero, then the layers' likelihoods, then each visible
+// block's held-out likelihood and variance.
+DoubleArray trace_array(const TaskResult& result) {
+  std::vector<std::vector<double>> rows;
+  for (const EpochRecord& r : result.trace) {
+    std::vector<double> row{static_cast<double>(r.stage), static_cast<double>(r.epoch), r.spike,
+                            static_cast<double>(r.nonzero)};
+    row.insert(row.end(), r.layer_likelihood.begin(), r.layer_likelihood.end());
+    for (std::size_t b = 0; b < r.variances.size(); ++b) {
+      row.push_back(r.validation.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                         : r.validation[b]);
+      row.push_back(r.variances[b]);
+    }
+    rows.push_back(std::move(row));
+  }
+  const std::size_t columns = rows.empty() ? 0 : rows.front().size();
+  DoubleArray out({rows.size(), columns});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), out.mutable_data() + i * columns);
+  return out;
+}
+
+std::vector<TaskResult> train(py::object network, py::object options, const py::array& x,
+                              const DoubleArray& center, const DoubleArray& inverse_scale,
+                              const FloatArray& visible, const FloatArray& row_weight,
+                              const py::list& tasks, std::uint64_t seed, int threads,
+                              std::size_t pack_bytes, const py::object& progress) {
+  const NetworkSpec spec = network_from_python(network);
+  const auto training = from_python<TrainingOptions>(options);
+  const Source source = source_from_array(x, center, inverse_scale);
+  const Panel values = panel_from_array(visible);
+  const Floats weights = floats_from_array(row_weight);
+  require(source.columns == spec.inputs, "the network's inputs are not the covariates");
+  require(values.rows() == source.rows && values.columns() == spec.visible_columns(),
+          "one row per observation and one column per visible unit");
+  require(static_cast<Index>(weights.size()) == source.rows, "one weight per row");
+  require(static_cast<Index>(training.sampler.variance.size()) == spec.hidden_layers(),
+          "one latent variance per hidden layer");
+  for (const StageOptions& stage : training.stages)
+    require(static_cast<Index>(stage.rate.size()) == spec.depth() &&
+                static_cast<Index>(stage.step.size()) == spec.hidden_layers(),
+            "one rate per layer and one step per hidden layer");
+  std::vector<Task> work;
+  for (py::handle item : tasks) {
+    const auto t = item.cast<py::tuple>();
+    work.push_back({t[0].cast<Index>(), t[1].cast<Index>(),
+                    indices_from_array(t[2].cast<IndexArray>()),
+                    indices_from_array(t[3].cast<IndexArray>())});
+    for (const auto* rows : {&work.back().fit_rows, &work.back().validation_rows})
+      for (Index row : *rows)
+        require(row >= 0 && row < source.rows, "a task names a row that does not exist");
+    require(!work.back().fit_rows.empty(), "a task has no rows");
+  }
+
+  std::vector<TaskResult> results(work.size());
+  Hooks hooks;
+  run_released(hooks, progress, [&] {
+    const Dataset data(source, pack_bytes);
+    const Problem problem{spec, training, data, values, weights, seed};
+    run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
+      const auto at = static_cast<std::size_t>(i);
+      results[at] = Trainer(problem, work[at], hooks).run();
+    });
+  });
+  return results;
+}
+
+py::array_t<float> predict_means(py::object network, const py::list& weights,
+                                 const py::list& biases, const IndexArray& inputs,
+                                 const py::array& x, const DoubleArray& center,
+                                 const DoubleArray& inverse_scale, const IndexArray& rows,
+                                 const FloatArray& clamp, int threads) {
+  const NetworkSpec spec = network_from_python(network);
+  const Parameters parameters = parameters_from_python(spec, weights, biases);
+  const Source source = source_from_array(x, center, inverse_scale);
+  const std::vector<Index> columns = indices_from_array(inputs);
+  const std::vector<Index> wanted = indices_from_array(rows);
+  const Panel settings = panel_from_array(clamp);
+  for (Index column : columns)
+    require(column >= 0 && column < source.columns, "an input is not a covariate");
+  for (Index row : wanted) require(row >= 0 && row < source.rows, "a row does not exist");
+
+  std::vector<Panel> out;
+  Hooks hooks;
+  run_released(hooks, py::none(), [&] {
+    const Dataset data(source, 0);  // each row is read once: packing would only cost memory
+    out = predict(spec, parameters, columns, data, wanted, settings, threads, hooks);
+  });
+  const auto settings_n = static_cast<Index>(out.size());
+  const auto n = static_cast<Index>(wanted.size());
+  const Index units = spec.visible_columns();
+  FloatArray array({settings_n, n, units});
+  for (Index s = 0; s < settings_n; ++s)
+    for (Index i = 0; i < n; ++i)
+      std::copy_n(out[static_cast<std::size_t>(s)].row(i), units,
+                  array.mutable_data() + (s * n + i) * units);
+  return array;
+}
+
+}  // namespace
+
+void register_train(py::module_& m) {
+  py::class_<TaskResult>(m, "TaskResult")
+      .def_property_readonly("weights",
+                             [](const TaskResult& r) {
+                               return per_layer(r, [](const LayerParameters& theta) {
+                                 return array_from_panel(theta.weights);
+                               });
+                             })
+      .def_property_readonly("masks",
+                             [](const TaskResult& r) {
+                               return per_layer(r, [](const LayerParameters& theta) {
+                                 return array_from_panel(theta.mask);
+                               });
+                             })
+      .def_property_readonly("biases",
+                             [](const TaskResult& r) {
+                               return per_layer(r, [](const LayerParameters& theta) {
+                                 return array_from_floats(theta.bias.data(),
+                                                          theta.weights.columns());
+                               });
+                             })
+      .def_property_readonly("inputs",
+                             [](const TaskResult& r) {
+                               return py::array_t<std::int64_t>(
+                                   static_cast<Index>(r.inputs.size()), r.inputs.data());
+                             })
+      .def_property_readonly("variances",
+                             [](const TaskResult& r) { return array_from_doubles(r.variances); })
+      .def_property_readonly(
+          "log_likelihood",
+          [](const TaskResult& r) { return array_from_doubles(r.log_likelihood); })
+      .def_readonly("bic", &TaskResult::bic)
+      .def_readonly("rows", &TaskResult::rows)
+      .def_property_readonly(
+          "nonzero", [](const TaskResult& r) { return r.parameters.nonzero_weights(); })
+      .def_readonly("reaches", &TaskResult::reaches)
+      .def_property_readonly("trace", trace_array)
+      .def_readonly("failure", &TaskResult::failure);
+
+  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("x").noconvert(),
+        py::arg("center"), py::arg("inverse_scale"), py::arg("visible").noconvert(),
+        py::arg("row_weight").noconvert(), py::arg("tasks"), py::arg("seed"), py::arg("threads"),
+        py::arg("pack_bytes"), py::arg("progress") = py::none());
+  m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
+        py::arg("inputs"), py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"),
+        py::arg("rows"), py::arg("clamp").noconvert(), py::arg("threads"));
+}
+
+}  // namespace cstonet

@@ -1,0 +1,57 @@
+#include "core/data.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cstonet {
+namespace {
+
+// Columns handled together when the source is column-major, so that each cache line of it is read
+// once for the rows it holds.
+constexpr Index kTile = 64;
+
+}  // namespace
+
+float Source::at(Index row, Index column) const {
+  const char* p = static_cast<const char*>(data) + row * row_stride + column * column_stride;
+  double x;
+  if (is_double) {
+    std::memcpy(&x, p, sizeof x);
+  } else {
+    float f;
+    std::memcpy(&f, p, sizeof f);
+    x = f;
+  }
+  return static_cast<float>((x - center[column]) * inverse_scale[column]);
+}
+
+Dataset::Dataset(const Source& source, std::size_t pack_bytes) : source_(source) {
+  const auto bytes = static_cast<std::size_t>(source.rows * padded(source.columns)) * sizeof(float);
+  if (bytes > pack_bytes) return;
+  packed_.reshape(source.rows, source.columns);
+  for (Index i0 = 0; i0 < source.rows; i0 += kTile)
+    for (Index j0 = 0; j0 < source.columns; j0 += kTile)
+      for (Index i = i0; i < std::min(i0 + kTile, source.rows); ++i)
+        for (Index j = j0; j < std::min(j0 + kTile, source.columns); ++j)
+          packed_(i, j) = source.at(i, j);
+}
+
+void Dataset::gather(const Index* rows, Index count, const std::vector<Index>* columns,
+                     Panel& out) const {
+  out.set_rows(count);
+  const Index width = columns ? static_cast<Index>(columns->size()) : source_.columns;
+  for (Index i = 0; i < count; ++i) {
+    float* to = out.row(i);
+    if (!is_packed()) {
+      for (Index j = 0; j < width; ++j)
+        to[j] = source_.at(rows[i], columns ? (*columns)[static_cast<std::size_t>(j)] : j);
+    } else if (columns) {
+      const float* from = packed_.row(rows[i]);
+      for (Index j = 0; j < width; ++j) to[j] = from[(*columns)[static_cast<std::size_t>(j)]];
+    } else {
+      std::copy_n(packed_.row(rows[i]), width, to);
+    }
+  }
+}
+
+}  // namespace cstonet

@@ -1,0 +1,42 @@
+#include "core/prior.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cstonet {
+
+double MixturePrior::threshold() const {
+  const double log_ratio = std::log((1 - inclusion) / inclusion) +
+                           0.5 * std::log(slab_variance / spike_variance);
+  // With a heavy slab the slab wins everywhere: nothing is pruned.
+  if (log_ratio <= 0) return 0.0;
+  return std::sqrt(2 * spike_variance * slab_variance / (slab_variance - spike_variance) *
+                   log_ratio);
+}
+
+double MixturePrior::log_density(double w) const {
+  const double half_log_two_pi = 0.9189385332046727418;
+  const double spike = std::log(1 - inclusion) - 0.5 * std::log(spike_variance) -
+                       w * w / (2 * spike_variance);
+  const double slab = std::log(inclusion) - 0.5 * std::log(slab_variance) -
+                      w * w / (2 * slab_variance);
+  const double top = std::max(spike, slab);
+  return top + std::log(std::exp(spike - top) + std::exp(slab - top)) - half_log_two_pi;
+}
+
+PriorPass MixturePrior::pass(double weight) const {
+  PriorPass p;
+  p.log_odds = static_cast<float>(std::log(inclusion / (1 - inclusion)) +
+                                  0.5 * std::log(spike_variance / slab_variance));
+  p.half_gap = static_cast<float>(0.5 * (1 / spike_variance - 1 / slab_variance));
+  p.inverse_spike = static_cast<float>(1 / spike_variance);
+  p.inverse_slab = static_cast<float>(1 / slab_variance);
+  p.weight = static_cast<float>(weight);
+  return p;
+}
+
+double annealed_spike(double from, double to, double share) {
+  return from * std::pow(to / from, std::min(1.0, std::max(0.0, share)));
+}
+
+}  // namespace cstonet

@@ -1,0 +1,24 @@
+// The mixture-Gaussian prior λ N(0, σ1²) + (1-λ) N(0, σ0²) on a weight (paper eq. 7).
+#pragma once
+
+#include "kernels/kernels.hpp"
+
+namespace cstonet {
+
+struct MixturePrior {
+  double inclusion;       // λ_n
+  double spike_variance;  // σ²_{0,n}
+  double slab_variance;   // σ²_{1,n}
+
+  // |θ| above which the slab explains a weight better than the spike: weights below are pruned.
+  double threshold() const;
+  double log_density(double w) const;
+  // For the update kernels; the gradient is multiplied by `weight`.
+  PriorPass pass(double weight) const;
+  static PriorPass off() { return {0.0f, 0.0f, 0.0f, 0.0f, 0.0f}; }
+};
+
+// Spike variance after `share` of the annealing: geometric from `from` to `to`.
+double annealed_spike(double from, double to, double share);
+
+}  // namespace cstonet

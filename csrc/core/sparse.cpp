@@ -1,0 +1,65 @@
+#include "core/sparse.hpp"
+
+#include <cmath>
+
+namespace cstonet {
+
+namespace {
+
+// A latent unit without outgoing weights explains nothing: its incoming weights go too.
+void drop_dead_units(const NetworkSpec& spec, Parameters& parameters) {
+  for (std::size_t i = parameters.layers.size() - 1; i > 0; --i) {
+    LayerParameters& below = parameters.layers[i - 1];
+    for (Index unit = 0; unit < spec.layers[i - 1].latent_units(); ++unit) {
+      if (parameters.layers[i].mask.view().row(unit).any()) continue;
+      below.weights.view().col(unit).setZero();
+      below.mask.view().col(unit).setZero();
+    }
+  }
+}
+
+}  // namespace
+
+void prune(const NetworkSpec& spec, double threshold, Parameters& parameters) {
+  for (LayerParameters& theta : parameters.layers) {
+    for (Index i = 0; i < theta.weights.rows(); ++i) {
+      for (Index j = 0; j < theta.weights.columns(); ++j) {
+        if (std::fabs(theta.weights(i, j)) > threshold) continue;
+        theta.weights(i, j) = 0.0f;
+        theta.mask(i, j) = 0.0f;
+      }
+    }
+  }
+  drop_dead_units(spec, parameters);
+}
+
+std::vector<Index> connected_inputs(const Parameters& parameters) {
+  std::vector<Index> found;
+  const Panel& mask = parameters.layers.front().mask;
+  for (Index i = 0; i < mask.rows(); ++i)
+    if (mask.view().row(i).any()) found.push_back(i);
+  return found;
+}
+
+std::vector<bool> reaches(const NetworkSpec& spec, const Parameters& parameters,
+                          const VisibleBlock& target) {
+  // Units of the current layer from which the target is reached; start at the target itself.
+  std::vector<bool> unit(static_cast<std::size_t>(spec.layers[target.layer].units()), false);
+  for (Index j = 0; j < target.block.size; ++j)
+    unit[static_cast<std::size_t>(target.unit + j)] = true;
+  for (Index i = target.layer; i >= 0; --i) {
+    const Panel& mask = parameters.layers[static_cast<std::size_t>(i)].mask;
+    // Below the first layer stand the covariates; elsewhere only latent units pass a path on.
+    const LayerSpec* source = i == 0 ? nullptr : &spec.layers[static_cast<std::size_t>(i - 1)];
+    const Index passing = source ? source->latent_units() : spec.inputs;
+    std::vector<bool> below(static_cast<std::size_t>(source ? source->units() : spec.inputs));
+    for (Index k = 0; k < passing; ++k)
+      for (Index j = 0; j < mask.columns(); ++j)
+        if (unit[static_cast<std::size_t>(j)] && mask(k, j) != 0.0f)
+          below[static_cast<std::size_t>(k)] = true;
+    unit = std::move(below);
+  }
+  return unit;
+}
+
+}  // namespace cstonet

@@ -1,0 +1,22 @@
+// Pruning, paths of kept weights, and leaving unconnected covariates out of the computation.
+#pragma once
+
+#include <vector>
+
+#include "core/network.hpp"
+
+namespace cstonet {
+
+// Prunes every weight with |w| at or below the threshold, then the weights into latent units that
+// have no outgoing weight left. Pruned weights are exactly zero and stay so.
+void prune(const NetworkSpec& spec, double threshold, Parameters& parameters);
+
+// First-layer inputs that have at least one kept weight.
+std::vector<Index> connected_inputs(const Parameters& parameters);
+
+// For each input: does a path of kept weights through latent units reach the visible block? Paths
+// do not run through visible units: those are observed, and what determines them is their model.
+std::vector<bool> reaches(const NetworkSpec& spec, const Parameters& parameters,
+                          const VisibleBlock& target);
+
+}  // namespace cstonet

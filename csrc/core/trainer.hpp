@@ -1,0 +1,103 @@
+// One task: train the network of one fold from one start. Composed of the parts beside this file;
+// single-threaded and a function of (problem, fold, start, seed) alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/data.hpp"
+#include "core/hooks.hpp"
+#include "core/network.hpp"
+#include "core/optimizer.hpp"
+#include "core/options.hpp"
+#include "core/rng.hpp"
+#include "core/sghmc.hpp"
+
+namespace cstonet {
+
+// What all tasks of a run share.
+struct Problem {
+  const NetworkSpec& spec;
+  const TrainingOptions& options;
+  const Dataset& data;
+  const Panel& visible;        // n x visible columns, standardised
+  const Floats& row_weight;    // n
+  std::uint64_t seed;
+};
+
+struct Task {
+  Index fold, start;
+  std::vector<Index> fit_rows;         // the gradient sees these
+  std::vector<Index> validation_rows;  // noise and the trace are measured on these; may be empty
+};
+
+struct EpochRecord {
+  Index stage, epoch;
+  double spike;                           // σ0², 0 while the prior is off
+  Index nonzero;
+  std::vector<double> layer_likelihood;   // log π(Y_i | Y_{i-1}) per row, training rows
+  std::vector<double> validation;         // log-likelihood per row of each visible block
+  std::vector<double> variances;          // of the visible blocks
+};
+
+struct TaskResult {
+  Parameters parameters;
+  std::vector<Index> inputs;              // covariates behind the rows of the first layer
+  std::vector<double> variances;
+  std::vector<double> log_likelihood;     // of each visible block, over all the task's rows
+  double bic = 0.0;
+  double rows = 0.0;                      // weight of those rows
+  std::vector<std::vector<bool>> reaches; // [visible block][input]
+  std::vector<EpochRecord> trace;
+  std::string failure;                    // empty, or why the start was given up
+};
+
+class Trainer {
+ public:
+  Trainer(const Problem& problem, const Task& task, Hooks& hooks);
+  TaskResult run();
+
+ private:
+  void initialize();
+  void load(const Index* rows, Index count, Batch& batch) const;
+  void run_epoch(const StageOptions& stage, int epoch, EpochRecord& record);
+  void train_batch(Index first, Index count, const std::vector<double>& rates,
+                   const std::vector<double>& steps, const PriorPass& prior,
+                   std::vector<double>& likelihood);
+  void measure_validation(EpochRecord& record);
+  void prune_network(const StageOptions& stage);
+  void drop_unconnected_inputs();
+  void check_finite(const EpochRecord& record) const;
+  void finish(TaskResult& result);
+  // Sums over rows of: the log-likelihood of each visible block, and squared errors of gaussian
+  // ones, both under `variances`.
+  struct Evaluation {
+    double weight = 0.0;
+    std::vector<double> likelihood, squares;
+  };
+  Evaluation evaluate(const std::vector<Index>& rows);
+  std::vector<double> layer_variances() const;
+
+  const Problem& problem_;
+  const Task& task_;
+  const TrainingOptions& options_;
+  Hooks& hooks_;
+  RandomStream random_;
+  NetworkSpec spec_;          // a copy: its inputs shrink after pruning
+  std::vector<Index> inputs_;
+  Panel local_;               // the connected covariates of all rows, once few remain
+  Parameters parameters_;
+  std::vector<VisibleBlock> blocks_;
+  std::vector<double> variances_;
+  std::vector<Index> order_;
+  std::uint32_t iteration_ = 0;
+
+  Batch batch_;
+  std::vector<LayerState> states_;
+  std::vector<LayerGradient> gradients_;
+  BackwardSampler sampler_;
+  Optimizer optimizer_;
+};
+
+}  // namespace cstonet

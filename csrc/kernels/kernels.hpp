@@ -1,0 +1,87 @@
+// The hot loops, one table of plain functions per instruction-set level.
+//
+// The sources beside this header are compiled once per level (see setup.py) into the namespace
+// cstonet::CSTONET_LEVEL. They use neither Eigen nor the standard library, so no inline function
+// compiled for a newer CPU can be merged by the linker into code that must run on an older one.
+#pragma once
+
+#include <cstdint>
+
+namespace cstonet {
+
+// Every matrix row is padded with zeros to a multiple of this many floats, so that no loop over
+// units has a remainder at any level (one AVX-512 register holds 16).
+constexpr long kLanes = 16;
+
+enum class Activation : int { tanh = 0, sigmoid = 1, relu = 2 };
+
+// Mixture-Gaussian prior in the form the update needs (paper eq. 7). `weight` is 1/n, or 0 when
+// the prior is off.
+struct PriorPass {
+  float log_odds;       // log λ/(1-λ) + log σ0/σ1: log prior odds of the slab at θ = 0
+  float half_gap;       // (1/σ0² - 1/σ1²) / 2
+  float inverse_spike;  // 1/σ0²
+  float inverse_slab;   // 1/σ1²
+  float weight;
+};
+
+struct AdamPass {
+  float rate, first_decay, second_decay, first_correction, second_correction, epsilon;
+  float gradient_scale;
+};
+
+struct MomentumPass {
+  float rate, momentum, gradient_scale;
+};
+
+// One SGHMC move of a layer of latent variables (paper Algorithm A1, step 1).
+struct SghmcPass {
+  float step;              // ε
+  float friction;          // α = ε η
+  float noise;             // sqrt(2 α T)
+  float inverse_variance;  // 1/σ_i²
+};
+
+struct KernelTable {
+  const char* level;
+
+  // c = bias + a b: a(i, l) stands at a[i * a_row + l * a_col], b is depth x columns and c is
+  // rows x columns, both row-major; columns is a multiple of kLanes; bias may be null.
+  void (*multiply)(const float* a, long a_row, long a_col, const float* b, long b_row,
+                   const float* bias, float* c, long c_row, long rows, long depth, long columns);
+  // out[j] = sum over rows of r(i, j).
+  void (*column_sums)(const float* r, long rows, long columns, float* out);
+  // out = ψ(z).
+  void (*activate)(Activation kind, const float* z, long n, float* out);
+  // h = ψ(z + d) and change = ψ(z + d) - ψ(z), the latter without cancellation for small d.
+  void (*activate_shifted)(Activation kind, const float* z, const float* d, long n, float* h,
+                           float* change);
+  // v <- (1-α) v + ε (-(d - s)/σ² + ψ'(h) back) + noise;  d <- d + ε v, where mask[column] is 1.
+  void (*sghmc)(Activation kind, const SghmcPass& pass, const float* h, const float* s,
+                const float* back, const float* normal, const float* mask, long rows,
+                long columns, float* velocity, float* d);
+  // out = mask[column] (d - s) scale.
+  void (*innovation)(const float* d, const float* s, const float* mask, float scale, long rows,
+                     long columns, float* out);
+  double (*sum_squares)(const float* x, const float* mask, long n);
+  void (*adam)(const AdamPass& pass, const PriorPass& prior, const float* gradient,
+               const float* mask, long n, float* w, float* first, float* second);
+  void (*momentum)(const MomentumPass& pass, const PriorPass& prior, const float* gradient,
+                   const float* mask, long n, float* w, float* velocity);
+  // Gradient of the log prior density, and the random numbers, exposed for their own sake.
+  void (*prior_gradient)(const PriorPass& prior, const float* w, long n, float* out);
+  // Philox4x32-10: block b of the stream (key, c1, c2, c3) fills out[4b .. 4b+3].
+  void (*random_bits)(const std::uint32_t key[2], const std::uint32_t counter[3], long n,
+                      std::uint32_t* out);
+  void (*random_normal)(const std::uint32_t key[2], const std::uint32_t counter[3], long n,
+                        float* out);
+};
+
+// The table in use: the best level this CPU has, unless select_level said otherwise.
+const KernelTable& kernels();
+// Names of the levels this CPU can run, best last.
+int available_levels(const char* names[4]);
+// Use the named level; false if this CPU or this build lacks it.
+bool select_level(const char* name);
+
+}  // namespace cstonet

@@ -1,0 +1,37 @@
+// Declarations of one level's functions. CSTONET_LEVEL is set on the compiler's command line.
+#pragma once
+
+#include "kernels/kernels.hpp"
+
+#ifndef CSTONET_LEVEL
+#error "kernels are compiled once per level: pass -DCSTONET_LEVEL=<name>"
+#endif
+
+namespace cstonet {
+namespace CSTONET_LEVEL {
+
+void multiply(const float* a, long a_row, long a_col, const float* b, long b_row,
+              const float* bias, float* c, long c_row, long rows, long depth, long columns);
+void column_sums(const float* r, long rows, long columns, float* out);
+void activate(Activation kind, const float* z, long n, float* out);
+void activate_shifted(Activation kind, const float* z, const float* d, long n, float* h,
+                      float* change);
+void sghmc(Activation kind, const SghmcPass& pass, const float* h, const float* s,
+           const float* back, const float* normal, const float* mask, long rows, long columns,
+           float* velocity, float* d);
+void innovation(const float* d, const float* s, const float* mask, float scale, long rows,
+                long columns, float* out);
+double sum_squares(const float* x, const float* mask, long n);
+void adam(const AdamPass& pass, const PriorPass& prior, const float* gradient, const float* mask,
+          long n, float* w, float* first, float* second);
+void momentum(const MomentumPass& pass, const PriorPass& prior, const float* gradient,
+              const float* mask, long n, float* w, float* velocity);
+void prior_gradient(const PriorPass& prior, const float* w, long n, float* out);
+void random_bits(const std::uint32_t key[2], const std::uint32_t counter[3], long n,
+                 std::uint32_t* out);
+void random_normal(const std::uint32_t key[2], const std::uint32_t counter[3], long n, float* out);
+
+const KernelTable& table();
+
+}  // namespace CSTONET_LEVEL
+}  // namespace cstonet

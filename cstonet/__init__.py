@@ -1,0 +1,26 @@
+"""Causal effects with many covariates by a sparse stochastic neural network.
+
+>>> import cstonet as cs
+>>> res = cs.fit("y ~ treat | x1 + x2 + C(region)", data=df, seed=1)  # doctest: +SKIP
+>>> print(res.summary())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from cstonet import datasets, errors, options
+from cstonet.model import CausalStoNet, fit
+from cstonet.results import CausalResults
+
+__version__ = version("cstonet")
+
+__all__ = [
+    "fit",
+    "CausalStoNet",
+    "CausalResults",
+    "datasets",
+    "errors",
+    "options",
+    "__version__",
+]

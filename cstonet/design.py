@@ -1,0 +1,406 @@
+"""From the user's formula or arrays to checked arrays: outcome, treatment, covariates, weights.
+
+Whatever can be wrong with data is found here, before anything is computed. Nothing is ever written
+into what the user passed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from .columns import as_frame, check_unique, listing
+from .covariates import CovariateSpec, Source, array_to_frame
+from .errors import (
+    DataError,
+    EmptyDataError,
+    FormulaError,
+    NotAvailableError,
+    OptionError,
+    TreatmentLeakError,
+)
+from .formula import Selected, parse_formula, select_columns
+from .roles import (
+    Family,
+    Vector,
+    check_arms,
+    outcome_values,
+    treatment_codes,
+    weight_values,
+)
+from .sources import Sources
+
+__all__ = ["Design", "Family", "Missing", "TreatmentKind"]
+
+TreatmentKind = Literal["binary"]
+Missing = Literal["raise", "drop"]
+
+_PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """The data of one analysis, checked.
+
+    Attributes
+    ----------
+    y : ndarray (n,) of float64
+        Outcome; 0 and 1 for the binomial family.
+    treatment : ndarray (n,) of int64
+        Codes into `treatment_levels`.
+    X : ndarray (n, p) of float32 or float64
+        Covariates, in C or Fortran order as the data came. May be a view of the user's data: not
+        to be written to.
+    covariates : tuple of str
+        The p names.
+    outcome_name, treatment_name : str
+        Names of the two.
+    treatment_levels : tuple
+        The values of the treatment: sorted, or in the order of a pandas category. The second is
+        "treated".
+    treatment_kind : {"binary"}
+        Kind of treatment.
+    family : {"gaussian", "binomial"}
+        Distribution of the outcome.
+    family_inferred : bool
+        Whether the family was read off the outcome rather than given.
+    weights : ndarray (n,) of float64, or None
+        Non-negative, with mean 1.
+    formula : str or None
+        As typed; None for arrays.
+    spec : CovariateSpec
+        How X was made, to make it again for new data.
+    index : pandas.Index
+        Labels of the n rows.
+    n_dropped : int
+        Rows left out because of missing values.
+    """
+
+    y: NDArray[np.float64]
+    treatment: NDArray[np.int64]
+    X: NDArray[np.floating]
+    covariates: tuple[str, ...]
+    outcome_name: str
+    treatment_name: str
+    treatment_levels: tuple[Any, ...]
+    treatment_kind: TreatmentKind
+    family: Family
+    family_inferred: bool
+    weights: NDArray[np.float64] | None
+    formula: str | None
+    spec: CovariateSpec
+    index: pd.Index
+    n_dropped: int
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame,
+        *,
+        family: Family | None = None,
+        treatment: TreatmentKind | None = None,
+        missing: Missing = "raise",
+        weights: ArrayLike | str | None = None,
+    ) -> Design:
+        """Read ``outcome ~ treatment | covariates`` and take the columns from a frame.
+
+        Parameters
+        ----------
+        formula : str
+            E.g. ``"y ~ treat | ."`` or ``"np.log(y) ~ treat | . - id + C(region) + bs(age, 4)"``.
+            Terms other than column names are Python code, which is run.
+        data : DataFrame, n rows
+            The data. Never changed.
+        family : {"gaussian", "binomial"}, optional
+            Distribution of the outcome; by default binomial for a boolean or 0/1 outcome.
+        treatment : {"binary"}, optional
+            Kind of treatment; by default found from the data.
+        missing : {"raise", "drop"}
+            What to do about rows with missing values in any column used.
+        weights : array-like (n,) or str, optional
+            Observation weights, or the name of their column.
+
+        Raises
+        ------
+        FormulaError, DataError, OptionError
+            Or one of their children, each saying what to do.
+        """
+        _check_options(family, treatment, missing)
+        parsed = parse_formula(formula)
+        if parsed.mediators:
+            raise NotAvailableError(
+                f"The formula {formula!r} names mediators, which this release cannot analyse. "
+                "Write 'outcome ~ treatment | covariates'."
+            )
+        frame = as_frame(data)
+        _check_rows(frame)
+        y = Vector.from_expression(parsed.outcome, frame)
+        treat = Vector.from_expression(parsed.treatment, frame)
+        if set(y.columns) & set(treat.columns):
+            raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
+        w = _weights(weights, frame)
+        selected = select_columns(
+            parsed.covariates,
+            frame.columns,
+            outcome=y.columns,
+            treatment=treat.columns,
+            set_aside=() if w is None else w.columns,
+        )
+        sources = Sources.select(frame, selected.columns, selected.inputs(frame.columns))
+        return _Raw(y, treat, w, sources, selected, "frame", formula).check(family, missing)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        y: ArrayLike | pd.Series,
+        treat: ArrayLike | pd.Series,
+        X: ArrayLike | pd.DataFrame,
+        *,
+        names: Sequence[str] | None = None,
+        family: Family | None = None,
+        treatment: TreatmentKind | None = None,
+        missing: Missing = "raise",
+        weights: ArrayLike | None = None,
+    ) -> Design:
+        """Take outcome, treatment and covariates from arrays.
+
+        Parameters
+        ----------
+        y, treat : array-like (n,)
+            Outcome and treatment.
+        X : array (n, p) or DataFrame
+            Covariates. Columns of text, categories or booleans in a frame are coded by levels.
+        names : sequence of p str, optional
+            Names of the columns of an array; by default x1, …, xp.
+        family, treatment, missing
+            As in :meth:`from_formula`.
+        weights : array-like (n,), optional
+            Observation weights.
+
+        Raises
+        ------
+        DataError, OptionError
+            Or one of their children, each saying what to do.
+        """
+        _check_options(family, treatment, missing)
+        if isinstance(weights, str):
+            raise OptionError(
+                f"weights={weights!r} names a column, which needs a formula and a frame. Pass the "
+                "weights themselves."
+            )
+        source: Source
+        if isinstance(X, pd.DataFrame):
+            if names is not None:
+                raise OptionError(
+                    "names is for arrays; a DataFrame brings its own. Rename its columns instead."
+                )
+            frame, source = as_frame(X), "frame"
+        else:
+            frame, source = array_to_frame(X, names), "array"
+            check_unique(frame.columns)
+        _check_rows(frame)
+        frame = frame.set_axis(_common_index(X=X, y=y, treat=treat, weights=weights), axis=0)
+        return _Raw(
+            outcome=Vector.from_values(y, "y", frame.index),
+            treatment=Vector.from_values(treat, "treat", frame.index),
+            weights=_weights(weights, frame),
+            sources=Sources.select(frame, tuple(frame.columns), ()),
+            selected=Selected(tuple(frame.columns)),
+            source=source,
+            formula=None,
+        ).check(family, missing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Raw:
+    """The variables of an analysis before any check of their values."""
+
+    outcome: Vector
+    treatment: Vector
+    weights: Vector | None
+    sources: Sources
+    selected: Selected
+    source: Source
+    formula: str | None
+
+    def check(self, family: Family | None, missing: Missing) -> Design:
+        """The design, or the error that says why there is none."""
+        raw = self._complete(missing)
+        y, found_family = outcome_values(raw.outcome, family)
+        codes, levels = treatment_codes(raw.treatment)
+        weights = None if raw.weights is None else weight_values(raw.weights)
+        check_arms(codes, levels, raw.treatment.name, weights)
+        spec = CovariateSpec.fit(raw.selected, raw.sources, source=raw.source)
+        X = spec.build(raw.sources)
+        names = spec.names
+        _check_no_treatment(X, names, codes, raw.treatment.name)
+        _check_no_outcome(X, names, y, raw.outcome.name)
+        return Design(
+            y=y,
+            treatment=codes,
+            X=X,
+            covariates=names,
+            outcome_name=raw.outcome.name,
+            treatment_name=raw.treatment.name,
+            treatment_levels=levels,
+            treatment_kind="binary",
+            family=found_family,
+            family_inferred=family is None,
+            weights=weights,
+            formula=raw.formula,
+            spec=spec,
+            index=raw.sources.index,
+            n_dropped=len(self.sources) - len(raw.sources),
+        )
+
+    def _complete(self, missing: Missing) -> _Raw:
+        """The rows without gaps, the same ones for every variable."""
+        gaps = self.outcome.gaps | self.treatment.gaps
+        if self.weights is not None:
+            gaps |= self.weights.gaps
+        gaps |= self.sources.gaps()
+        if not gaps.counts:
+            return self
+        if missing == "raise":
+            raise gaps.error(
+                "Leave these rows out with missing='drop', or fill the gaps in before the fit."
+            )
+        keep = ~gaps.rows
+        n, n_kept = len(keep), int(keep.sum())
+        if n_kept == 0:
+            raise EmptyDataError(
+                f"missing='drop' leaves no row: each of the {n} rows has a missing value. Leave "
+                "out the columns with many gaps, or fill the gaps in before the fit."
+            )
+        if n_kept < n / 2:
+            warnings.warn(
+                f"missing='drop' leaves {n_kept} of {n} rows; the effects are those of these rows.",
+                stacklevel=4,
+            )
+        return replace(
+            self,
+            outcome=self.outcome.rows(keep),
+            treatment=self.treatment.rows(keep),
+            weights=None if self.weights is None else self.weights.rows(keep),
+            sources=self.sources.rows(keep),
+        )
+
+
+def _check_options(family: object, treatment: object, missing: object) -> None:
+    for name, value, choices in (
+        ("family", family, ("gaussian", "binomial", None)),
+        ("treatment", treatment, ("binary", None)),
+        ("missing", missing, ("raise", "drop")),
+    ):
+        if value not in choices:
+            raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")
+
+
+def _check_rows(frame: pd.DataFrame) -> None:
+    if frame.empty:
+        rows, columns = frame.shape
+        raise EmptyDataError(
+            f"The data are empty: {rows} rows, {columns} columns. Check the file, or the filter "
+            "that selected the rows."
+        )
+
+
+def _weights(weights: ArrayLike | str | None, frame: pd.DataFrame) -> Vector | None:
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        return Vector.from_column(weights, frame)
+    _common_index(data=frame, weights=weights)
+    return Vector.from_values(weights, "weights", frame.index)
+
+
+def _common_index(**arguments: object) -> pd.Index:
+    """The index of the rows, which all pandas arguments must share.
+
+    Rows are matched by position, so different labels mean that rows would be mixed up.
+    """
+    labelled = {
+        name: value.index
+        for name, value in arguments.items()
+        if isinstance(value, pd.Series | pd.DataFrame)
+    }
+    if not labelled:
+        return pd.RangeIndex(len(next(iter(arguments.values()))))  # type: ignore[arg-type]
+    first, index = next(iter(labelled.items()))
+    for name, other in labelled.items():
+        # Different lengths get their own message where the values are read.
+        if len(other) == len(index) and not other.equals(index):
+            raise DataError(
+                f"{first} and {name} have different row labels (index). Bring the rows into the "
+                f"same order, e.g. with {name}.loc[{first}.index], or pass {name}.to_numpy() if "
+                "the order is right already."
+            )
+    return index
+
+
+def _check_no_treatment(
+    X: NDArray[np.floating], names: Sequence[str], codes: NDArray[np.int64], treatment: str
+) -> None:
+    """Refuse a covariate that splits the rows as the treatment does, whatever its values."""
+    arms = [np.flatnonzero(codes == code) for code in (0, 1)]
+    values = [X[rows[0]] for rows in arms]
+    candidates = np.flatnonzero(values[0] != values[1])
+    for rows, value in zip(arms, values, strict=True):
+        candidates = _equal_columns(X, candidates, rows, value)
+    if candidates.size:
+        raise TreatmentLeakError(
+            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
+            "relabelled: it has one value in each arm. Take it out of the covariates"
+            f"{_also(names, candidates)}."
+        )
+
+
+def _check_no_outcome(
+    X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
+) -> None:
+    """Refuse a covariate that equals the outcome in every row."""
+    expected = y.astype(X.dtype)[:, np.newaxis]
+    found = _equal_columns(X, np.arange(X.shape[1]), np.arange(len(y)), expected)
+    if found.size:
+        raise DataError(
+            f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
+            f"it out of the covariates{_also(names, found)}."
+        )
+
+
+def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:
+    return f", and so {listing([names[j] for j in found[1:]])}" if len(found) > 1 else ""
+
+
+def _equal_columns(
+    X: NDArray[np.floating],
+    candidates: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    expected: NDArray[np.floating],
+) -> NDArray[np.intp]:
+    """The candidate columns of X that equal the expected values in the given rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, p)
+        Covariates.
+    candidates : ndarray of int
+        Columns to look at.
+    rows : ndarray (m,) of int
+        Rows to look at.
+    expected : ndarray, broadcastable to (m, p)
+        What to compare with.
+    """
+    expected = np.broadcast_to(expected, (len(rows), X.shape[1]))
+    # A few rows rule out nearly all columns, so that the rest is cheap even for p = 20 000.
+    for part in (slice(None, _PROBE), slice(_PROBE, None)):
+        same = X[np.ix_(rows[part], candidates)] == expected[part][:, candidates]
+        candidates = candidates[same.all(axis=0)]
+    return candidates

@@ -1,0 +1,141 @@
+"""Every failure a user can cause, as a named exception.
+
+All derive from :class:`CStoNetError`, so ``except cs.errors.CStoNetError`` catches whatever the
+package raises on purpose; each also derives from the built-in exception a Python programmer would
+expect. A message says what was wrong, where (column, argument), and what to do about it.
+
+::
+
+    CStoNetError
+    ├── FormulaError (ValueError)          the formula cannot be read
+    ├── DataError (ValueError)             the data cannot be used
+    │   ├── UnknownColumnError             a name that is no column
+    │   ├── DuplicateColumnError           a name that is several columns
+    │   ├── EmptyDataError                 no rows, or no covariates
+    │   ├── TooFewRowsError                fewer rows than the analysis needs
+    │   ├── LengthMismatchError            arrays that disagree in length
+    │   ├── ColumnTypeError (TypeError)    a column that is neither number nor category
+    │   ├── MissingValuesError             NaN, NaT, None or NA
+    │   ├── InfiniteValuesError            inf or -inf
+    │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
+    │   ├── ConstantOutcomeError           an outcome without variation
+    │   ├── TreatmentTypeError (TypeError) a treatment that is not binary
+    │   ├── ConstantTreatmentError         a treatment without variation
+    │   ├── OneArmedError                  too few units in one arm
+    │   ├── TreatmentLeakError             a covariate that is the treatment
+    │   └── UnseenLevelError               new data with a level the fit never saw
+    ├── OptionError (ValueError)           an option out of its range
+    ├── NotAvailableError                  asked of a fit that cannot give it
+    └── NumericalError (RuntimeError)      the computation broke down
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CStoNetError",
+    "ColumnTypeError",
+    "ConstantOutcomeError",
+    "ConstantTreatmentError",
+    "DataError",
+    "DuplicateColumnError",
+    "EmptyDataError",
+    "FormulaError",
+    "InfiniteValuesError",
+    "LengthMismatchError",
+    "MissingValuesError",
+    "NotAvailableError",
+    "NumericalError",
+    "OneArmedError",
+    "OptionError",
+    "OutcomeTypeError",
+    "TooFewRowsError",
+    "TreatmentLeakError",
+    "TreatmentTypeError",
+    "UnknownColumnError",
+    "UnseenLevelError",
+]
+
+
+class CStoNetError(Exception):
+    """Base of every exception the package raises on purpose."""
+
+
+class FormulaError(CStoNetError, ValueError):
+    """The formula cannot be read, or says something contradictory."""
+
+
+class DataError(CStoNetError, ValueError):
+    """The data cannot be used as they are."""
+
+
+# Not a KeyError: that class prints its message quoted and escaped.
+class UnknownColumnError(DataError):
+    """A name refers to no column of the data."""
+
+
+class DuplicateColumnError(DataError):
+    """A name refers to more than one column of the data."""
+
+
+class EmptyDataError(DataError):
+    """There are no rows, or no covariates, to work with."""
+
+
+class TooFewRowsError(DataError):
+    """There are fewer rows than the analysis needs, e.g. fewer than folds."""
+
+
+class LengthMismatchError(DataError):
+    """Arrays that describe the same units disagree in length."""
+
+
+class ColumnTypeError(DataError, TypeError):
+    """A column is neither numeric nor a category with well-defined levels."""
+
+
+class MissingValuesError(DataError):
+    """Values are missing and the analysis was not told what to do about it."""
+
+
+class InfiniteValuesError(DataError):
+    """Values are infinite."""
+
+
+class OutcomeTypeError(DataError, TypeError):
+    """The outcome does not fit the family."""
+
+
+class ConstantOutcomeError(DataError):
+    """The outcome takes a single value."""
+
+
+class TreatmentTypeError(DataError, TypeError):
+    """The treatment is not of a supported kind, or not of the declared one."""
+
+
+class ConstantTreatmentError(DataError):
+    """The treatment takes a single value, so there is nothing to compare."""
+
+
+class OneArmedError(DataError):
+    """One arm of the treatment has too few units, in the data or in a fold."""
+
+
+class TreatmentLeakError(DataError):
+    """A covariate is the treatment itself, possibly relabelled."""
+
+
+class UnseenLevelError(DataError):
+    """New data hold a level of a categorical covariate that the fit never saw."""
+
+
+class OptionError(CStoNetError, ValueError):
+    """An option is unknown, or outside its range."""
+
+
+class NotAvailableError(CStoNetError):
+    """The fit cannot give what was asked of it."""
+
+
+class NumericalError(CStoNetError, RuntimeError):
+    """The computation broke down, e.g. a loss that is not finite."""

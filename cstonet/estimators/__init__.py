@@ -1,0 +1,23 @@
+"""From nuisances to effects: the clip, the AIPW scores, the variance. No network in sight."""
+
+from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
+from cstonet.estimators.nuisances import (
+    Clipped,
+    Nuisances,
+    clip_propensity,
+    inverse_probability_residuals,
+)
+from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
+
+__all__ = [
+    "Nuisances",
+    "Clipped",
+    "clip_propensity",
+    "inverse_probability_residuals",
+    "aipw_scores",
+    "VarianceKind",
+    "VARIANCE_KINDS",
+    "pom_covariance",
+    "Effects",
+    "estimate_effects",
+]

@@ -1,0 +1,183 @@
+"""What an estimator is given: outcomes, treatments and the fitted μ̂_a(x), p̂_a(x) of every unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.errors import NumericalError, OptionError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+# Networks may predict in float32: the probabilities of a unit then sum to one up to this.
+_SUM_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisances:
+    """Observed data and fitted nuisance functions of n units and L treatment levels.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        Outcomes y_i, in the units of the data.
+    treatment : (n,) int64
+        Treatments A_i as codes 0, …, L-1.
+    mu : (n, L) float64
+        Outcome regressions μ̂_a(x_i), in the units of the data.
+    propensity : (n, L) float64
+        Treatment probabilities p̂_a(x_i), not clipped; each row sums to one.
+    weights : (n,) float64 or None
+        Sampling weights; their scale is irrelevant. None: every unit counts the same.
+    fold : (n,) int64
+        Fold in which the unit was held out; 0 for all without cross-fitting.
+
+    Raises
+    ------
+    ValueError
+        If the shapes disagree, or a code or a probability is impossible.
+    NumericalError
+        If a prediction is not finite.
+    """
+
+    y: FloatArray
+    treatment: IntArray
+    mu: FloatArray
+    propensity: FloatArray
+    weights: FloatArray | None
+    fold: IntArray
+
+    def __post_init__(self) -> None:
+        self._check_shapes()
+        self._check_finite()
+        if self.treatment.min() < 0 or self.treatment.max() >= self.n_levels:
+            raise ValueError(f"treatment codes must lie in 0, ..., {self.n_levels - 1}")
+        sums = self.propensity.sum(axis=1)
+        if self.propensity.min() < 0 or np.abs(sums - 1).max() > _SUM_TOLERANCE:
+            raise ValueError("propensity: every row must hold probabilities that sum to one")
+
+    @property
+    def n(self) -> int:
+        """Number of units."""
+        return len(self.y)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of treatment levels L."""
+        return int(self.mu.shape[1])
+
+    @property
+    def received(self) -> NDArray[np.bool_]:
+        """Indicators 1(A_i = a), shape (n, L)."""
+        return np.equal(self.treatment[:, None], np.arange(self.n_levels))
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Weights scaled to mean one; ones if there are none. Shape (n,)."""
+        if self.weights is None:
+            return np.ones(self.n)
+        return np.divide(self.weights, np.mean(self.weights), dtype=np.float64)
+
+    def _check_shapes(self) -> None:
+        n = len(self.y)
+        if n == 0 or self.mu.ndim != 2:
+            raise ValueError("nuisances need at least one unit, and mu of shape (n, L)")
+        levels = self.mu.shape[1]
+        expected = {"y": (n,), "treatment": (n,), "mu": (n, levels), "propensity": (n, levels)}
+        expected |= {"weights": (n,), "fold": (n,)}
+        for name, shape in expected.items():
+            value = getattr(self, name)
+            if value is not None and value.shape != shape:
+                raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+
+    def _check_finite(self) -> None:
+        for what, values in (("outcome", self.mu), ("treatment", self.propensity)):
+            broken = ~np.isfinite(values).all(axis=1)
+            if broken.any():
+                folds = ", ".join(str(fold) for fold in np.unique(self.fold[broken]))
+                raise NumericalError(
+                    f"the {what} model predicts values that are not finite for "
+                    f"{broken.sum()} of {self.n} units (fold {folds}): its training diverged. "
+                    "Try more starts, another seed, or smaller learning rates."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """Propensities kept away from 0 and 1.
+
+    Parameters
+    ----------
+    values : (n, L) float64
+        The clipped probabilities.
+    n_clipped : int
+        Number of units (rows) with a probability that had to be moved.
+    """
+
+    values: FloatArray
+    n_clipped: int
+
+
+def clip_propensity(propensity: FloatArray, bound: float) -> Clipped:
+    """Clip treatment probabilities to [bound, 1 - bound].
+
+    This is the only place where propensities are clipped. The interval is symmetric, so for a
+    binary treatment the clipped pair still sums to one.
+
+    Parameters
+    ----------
+    propensity : (n, L) float64
+        Estimated probabilities p̂_a(x_i).
+    bound : float
+        Distance to keep from 0 and 1, in [0, 0.5); 0 clips nothing.
+
+    Returns
+    -------
+    Clipped
+        The clipped probabilities and the number of units they were changed for.
+
+    Raises
+    ------
+    OptionError
+        If `bound` is outside [0, 0.5).
+    """
+    if not 0 <= bound < 0.5:
+        raise OptionError(f"clip must be at least 0 and below 0.5, not {bound!r}")
+    values = np.clip(propensity, bound, 1 - bound)
+    return Clipped(values, int((values != propensity).any(axis=1).sum()))
+
+
+def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
+    """Residuals of the received treatment over its probability.
+
+    Parameters
+    ----------
+    nuisances : Nuisances
+        Data and nuisances of n units.
+    propensity : (n, L) float64
+        Clipped probabilities.
+
+    Returns
+    -------
+    (n, L) float64
+        1(A_i = a) (y_i - μ̂_a(x_i)) / p̂_a(x_i).
+
+    Raises
+    ------
+    NumericalError
+        If a unit received a treatment to which it is given no chance at all.
+    """
+    received = nuisances.received
+    impossible = (received & (propensity <= 0)).any(axis=1)
+    if impossible.any():
+        raise NumericalError(
+            f"{impossible.sum()} units received a treatment whose estimated probability is zero; "
+            "set clip above 0 (0.01 is usual)"
+        )
+    residuals = np.zeros_like(nuisances.mu)
+    np.divide(nuisances.y[:, None] - nuisances.mu, propensity, out=residuals, where=received)
+    return residuals

@@ -1,0 +1,239 @@
+"""The model: a design that can be fitted. Thin: design, plan, training, estimation, results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from cstonet.design import Design, Family, Missing, TreatmentKind
+from cstonet.errors import OptionError
+from cstonet.estimators import Nuisances, estimate_effects
+from cstonet.options import FitOptions, check_seed
+from cstonet.plan import Plan, make_plan
+from cstonet.presets import preset as preset_options
+from cstonet.progress import progress_reporter
+from cstonet.results import CausalResults
+from cstonet.selection import selection_table
+from cstonet.splits import check_arms
+from cstonet.training import FittedNetworks, thread_count, train_networks
+
+
+class CausalStoNet:
+    """Causal effects by a sparse stochastic neural network (Causal-StoNet).
+
+    Parameters
+    ----------
+    y : array_like, (n,)
+        Outcome.
+    treat : array_like, (n,)
+        Treatment with two levels.
+    X : array_like or DataFrame, (n, p)
+        Covariates.
+    names : sequence of str, optional
+        Names of the covariates; by default the frame's columns, or x1, x2, ….
+    family : {"gaussian", "binomial"}, optional
+        Distribution of the outcome; inferred by default.
+    treatment : {"binary"}, optional
+        Kind of treatment; inferred by default.
+    missing : {"raise", "drop"}
+        What to do with missing values.
+    weights : array_like, (n,), optional
+        Sampling weights of the rows.
+
+    See Also
+    --------
+    CausalStoNet.from_formula : the same from a formula and a data frame.
+
+    Examples
+    --------
+    >>> import cstonet as cs
+    >>> simulation = cs.datasets.simulation2(n=500, p=10, seed=1)
+    >>> model = cs.CausalStoNet.from_formula("y ~ treat | .", simulation.data)
+    >>> results = model.fit(seed=1)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        treat: ArrayLike,
+        X: ArrayLike | pd.DataFrame,
+        *,
+        names: Sequence[str] | None = None,
+        family: Family | None = None,
+        treatment: TreatmentKind | None = None,
+        missing: Missing = "raise",
+        weights: ArrayLike | None = None,
+    ) -> None:
+        self.design = Design.from_arrays(
+            y, treat, X, names=names, family=family, treatment=treatment, missing=missing,
+            weights=weights,
+        )
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame,
+        *,
+        family: Family | None = None,
+        treatment: TreatmentKind | None = None,
+        missing: Missing = "raise",
+        weights: ArrayLike | str | None = None,
+    ) -> CausalStoNet:
+        """A model from ``outcome ~ treatment | covariates`` and a data frame.
+
+        Parameters
+        ----------
+        formula
+            ``.`` stands for every column not yet named; patsy terms such as ``C(g)``,
+            ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates.
+        data
+            One row per unit.
+        family, treatment, missing, weights
+            As for the class; ``weights`` may also name a column.
+        """
+        model = cls.__new__(cls)
+        model.design = Design.from_formula(
+            formula, data, family=family, treatment=treatment, missing=missing, weights=weights
+        )
+        return model
+
+    def plan(
+        self,
+        preset: str = "calibrated",
+        *,
+        options: FitOptions | None = None,
+        seed: int = 0,
+        **changes: Any,
+    ) -> Plan:
+        """What :meth:`fit` would do with the same arguments, in numbers."""
+        base = preset_options(preset) if options is None else options
+        if not isinstance(base, FitOptions):
+            raise OptionError(f"options must be a FitOptions; got {base!r}.")
+        given = {name: value for name, value in changes.items() if value is not None}
+        label = preset if options is None else "custom"
+        return make_plan(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
+
+    def fit(
+        self,
+        preset: str = "calibrated",
+        *,
+        starts: int | None = None,
+        folds: int | None = None,
+        seed: int = 0,
+        n_jobs: int = -1,
+        progress: object = None,
+        options: FitOptions | None = None,
+        **changes: Any,
+    ) -> CausalResults:
+        """Train the networks and estimate the effects.
+
+        Parameters
+        ----------
+        preset
+            ``"calibrated"`` (default) or ``"paper"``; see :func:`cstonet.presets.preset`.
+        starts
+            Random starts per fold.
+        folds
+            Folds of the cross-fitting; 1 trains and estimates on the same rows.
+        seed
+            Governs everything random. The same seed gives the same bits for any ``n_jobs``.
+        n_jobs
+            Threads; -1 is every core.
+        progress
+            ``True`` for a progress bar, or a function of (epochs done, epochs in all).
+        options
+            Complete options instead of a preset.
+        **changes
+            Single options of :class:`cstonet.options.FitOptions` to change, such as
+            ``hidden=(8, 6, 5)`` or ``clip=0.02``.
+
+        Returns
+        -------
+        CausalResults
+        """
+        began = time.perf_counter()
+        plan = self.plan(
+            preset, options=options, seed=seed, starts=starts, folds=folds, **changes
+        )
+        threads = thread_count(n_jobs)
+        design = self.design
+        check_arms(design.treatment, design.treatment_levels, plan.folds)
+        with progress_reporter(progress) as report:
+            networks = train_networks(design, plan, threads=threads, progress=report)
+        prediction = networks.predict_out_of_fold(design.X)
+        fold = np.zeros(len(design.y), dtype=np.int64)
+        for number, split in enumerate(networks.splits):
+            fold[split.test] = number
+        nuisances = Nuisances(
+            y=design.y, treatment=design.treatment, mu=prediction.mu,
+            propensity=prediction.propensity, weights=design.weights, fold=fold,
+        )
+        effects = estimate_effects(
+            nuisances, levels=design.treatment_levels, clip=plan.clip, variance=plan.variance
+        )
+        return CausalResults(
+            design=design,
+            plan=plan,
+            effects=effects,
+            nuisances=nuisances,
+            selection=selection_table(design.covariates, networks),
+            networks=networks,
+            notes=training_notes(networks),
+            runtime=time.perf_counter() - began,
+        )
+
+
+def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
+    """What a reader of the summary should know about the training."""
+    notes = []
+    if networks.failures:
+        notes.append(
+            f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
+            f"diverged and were left out (first: {networks.failures[0]})."
+        )
+    empty = sum(net.nonzero == 0 or len(net.inputs) == 0 for net in networks.chosen)
+    if empty:
+        notes.append(
+            f"{empty} of {len(networks.chosen)} chosen networks kept no covariate: pruning found "
+            "nothing to explain."
+        )
+    return tuple(notes)
+
+
+def fit(
+    formula: str,
+    data: pd.DataFrame,
+    *,
+    preset: str = "calibrated",
+    family: Family | None = None,
+    treatment: TreatmentKind | None = None,
+    missing: Missing = "raise",
+    weights: ArrayLike | str | None = None,
+    seed: int = 0,
+    n_jobs: int = -1,
+    progress: object = None,
+    **options: Any,
+) -> CausalResults:
+    """Fit a Causal-StoNet by formula: ``CausalStoNet.from_formula(...).fit(...)`` in one call.
+
+    Parameters
+    ----------
+    formula
+        ``"outcome ~ treatment | covariates"``.
+    data
+        One row per unit.
+    preset, seed, n_jobs, progress, **options
+        See :meth:`CausalStoNet.fit`.
+    family, treatment, missing, weights
+        See :meth:`CausalStoNet.from_formula`.
+    """
+    model = CausalStoNet.from_formula(
+        formula, data, family=family, treatment=treatment, missing=missing, weights=weights
+    )
+    return model.fit(preset, seed=seed, n_jobs=n_jobs, progress=progress, **options)

@@ -1,0 +1,94 @@
+"""The network as blocks of units: what each layer models, what is observed, what feeds forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cstonet.errors import OptionError
+from cstonet.options import Activation
+
+BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Units of one family within a layer.
+
+    Parameters
+    ----------
+    family
+        Distribution of the units given the layer below. A categorical block of K levels has K-1
+        units.
+    size
+        Number of units.
+    visible
+        Observed, else latent and imputed.
+    feeds
+        Is it an input of the next layer?
+    weight
+        Factor on its log-likelihood while training.
+    """
+
+    family: BlockFamily
+    size: int
+    visible: bool
+    feeds: bool
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """A chain of regressions. The last layer is the outcome's.
+
+    Within a layer the latent block comes first, then visible blocks that feed forward, then those
+    that do not: the inputs of the next layer are the first units.
+    """
+
+    inputs: int
+    activation: Activation
+    layers: tuple[tuple[Block, ...], ...]
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Units per layer."""
+        return tuple(sum(block.size for block in layer) for layer in self.layers)
+
+    @property
+    def label(self) -> str:
+        """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
+        return "-".join(str(n) for n in (self.inputs, *self.units))
+
+    def with_inputs(self, inputs: int) -> NetworkSpec:
+        """The same layers on another number of covariates."""
+        return NetworkSpec(inputs, self.activation, self.layers)
+
+
+def causal_network(
+    inputs: int,
+    hidden: tuple[int, ...],
+    treatment_layer: int,
+    *,
+    outcome: BlockFamily,
+    activation: Activation = "tanh",
+    treatment_weight: float = 1.0,
+) -> NetworkSpec:
+    """The Causal-StoNet for a binary treatment (paper Fig. 1).
+
+    One unit of hidden layer ``treatment_layer`` is the visible treatment; the layer keeps the
+    width it was given.
+    """
+    if hidden[treatment_layer - 1] < 2:
+        raise OptionError(
+            f"Hidden layer {treatment_layer} holds the treatment and needs at least one unit "
+            f"besides: give it 2 or more units in hidden={hidden}."
+        )
+    layers: list[tuple[Block, ...]] = []
+    for number, width in enumerate(hidden, start=1):
+        if number == treatment_layer:
+            treatment = Block("bernoulli", 1, visible=True, feeds=True, weight=treatment_weight)
+            layers.append((Block("gaussian", width - 1, visible=False, feeds=True), treatment))
+        else:
+            layers.append((Block("gaussian", width, visible=False, feeds=True),))
+    layers.append((Block(outcome, 1, visible=True, feeds=False),))
+    return NetworkSpec(inputs, activation, tuple(layers))

@@ -1,0 +1,347 @@
+"""Every option: its default, its meaning and its range, in one place.
+
+Options are frozen dataclasses that check themselves. ``"auto"`` means that the value is set from
+the data when the plan is made (:mod:`cstonet.plan`); a plan holds numbers only. The dataclasses up
+to :class:`TrainingOptions` mirror the structs of ``csrc/core/options.hpp`` field by field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from cstonet.errors import OptionError
+
+Auto: TypeAlias = Literal["auto"]
+Activation: TypeAlias = Literal["tanh", "sigmoid", "relu"]
+Decay: TypeAlias = Literal["none", "polynomial", "cosine"]
+VarianceKind: TypeAlias = Literal["paper", "influence"]
+
+LARGEST_SEED = 2**63 - 1
+
+
+def _fail(owner: object, name: str, value: object, allowed: str) -> None:
+    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {value!r}.")
+
+
+def _check_number(
+    owner: object, name: str, low: float, high: float, *, open_low: bool = False,
+    open_high: bool = False, auto: bool = False,
+) -> None:
+    """Raise OptionError unless the field is a number in the given interval (or ``"auto"``)."""
+    value = getattr(owner, name)
+    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    if auto:
+        if isinstance(value, str) and value == "auto":
+            return
+        allowed += ' or "auto"'
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        _fail(owner, name, value, allowed)
+    if value < low or value > high or (open_low and value == low) or (open_high and value == high):
+        _fail(owner, name, value, allowed)
+
+
+def _check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:
+    value = getattr(owner, name)
+    allowed = f"a whole number from {low} to {high}" + (' or "auto"' if auto else "")
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        _fail(owner, name, value, allowed)
+
+
+def _check_choice(owner: object, name: str, choices: Iterable[str]) -> None:
+    value = getattr(owner, name)
+    if value not in tuple(choices):
+        _fail(owner, name, value, "one of " + ", ".join(repr(c) for c in choices))
+
+
+def _check_flag(owner: object, name: str) -> None:
+    if not isinstance(getattr(owner, name), bool):
+        _fail(owner, name, getattr(owner, name), "True or False")
+
+
+def _check_positive_tuple(owner: object, name: str) -> None:
+    """A tuple of positive numbers, one per layer, or ``"auto"``."""
+    value = getattr(owner, name)
+    if isinstance(value, str) and value == "auto":
+        return
+    numbers = isinstance(value, tuple) and len(value) > 0
+    if not numbers or not all(isinstance(v, (int, float)) and v > 0 for v in value):
+        _fail(owner, name, value, 'a tuple of positive numbers, one per layer, or "auto"')
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerOptions:
+    """Imputation of the latent variables by SGHMC (paper Algorithm A1, step 1).
+
+    Parameters
+    ----------
+    sweeps
+        Sweeps from layer h to layer 1 per minibatch (t_MC).
+    friction
+        α = ε η, the share of the velocity lost per step.
+    temperature
+        1 samples the latent variables' posterior, 0 follows its gradient.
+    variance
+        σ_i² of the latent layers, i = 1..h.
+    """
+
+    sweeps: int = 1
+    friction: float = 1.0
+    temperature: float = 0.0
+    variance: tuple[float, ...] | Auto = "auto"
+
+    def __post_init__(self) -> None:
+        _check_integer(self, "sweeps", 1, 1000)
+        _check_number(self, "friction", 0, 1, open_low=True)
+        _check_number(self, "temperature", 0, math.inf, open_high=True)
+        _check_positive_tuple(self, "variance")
+
+
+@dataclass(frozen=True, slots=True)
+class PriorOptions:
+    """The mixture-Gaussian prior λ N(0, σ1²) + (1-λ) N(0, σ0²) on the weights (paper eq. 7).
+
+    Parameters
+    ----------
+    inclusion
+        λ_n, the prior probability of a weight being in the slab.
+    slab_variance
+        σ²_{1,n}.
+    spike_start, spike_end
+        σ²_{0,n} at the start and at the end of the annealing; equal: no annealing.
+    anneal_share
+        Share of a stage's epochs over which the spike narrows.
+    penalize_bias
+        Does the prior act on biases too?
+    """
+
+    inclusion: float = 1e-6
+    slab_variance: float = 1.0
+    spike_start: float = 1e-2
+    spike_end: float = 1e-4
+    anneal_share: float = 0.6
+    penalize_bias: bool = False
+
+    def __post_init__(self) -> None:
+        _check_number(self, "inclusion", 0, 1, open_low=True, open_high=True)
+        _check_number(self, "slab_variance", 0, math.inf, open_low=True, open_high=True)
+        for name in ("spike_start", "spike_end"):
+            _check_number(self, name, 0, self.slab_variance, open_low=True, open_high=True)
+        _check_number(self, "anneal_share", 0, 1)
+        _check_flag(self, "penalize_bias")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerOptions:
+    """Parameter update (paper Algorithm A1, step 2).
+
+    Parameters
+    ----------
+    rule
+        ``"adam"`` scales each parameter by the root of its gradient's second moment;
+        ``"momentum"`` is stochastic approximation with momentum.
+    momentum
+        Decay of the first moment; 0 is the update as printed in the paper.
+    second_decay, epsilon
+        Adam's decay of the second moment, and what is added to its root.
+    clip_norm
+        Largest norm of a layer's gradient in units of 1/σ_i²; 0 does not clip.
+    """
+
+    rule: Literal["adam", "momentum"] = "adam"
+    momentum: float = 0.9
+    second_decay: float = 0.999
+    epsilon: float = 1e-8
+    clip_norm: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_choice(self, "rule", ("adam", "momentum"))
+        _check_number(self, "momentum", 0, 1, open_high=True)
+        _check_number(self, "second_decay", 0, 1, open_high=True)
+        _check_number(self, "epsilon", 0, 1, open_low=True)
+        _check_number(self, "clip_norm", 0, math.inf, open_high=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StageOptions:
+    """One stage of training: pretrain, train or refine.
+
+    Parameters
+    ----------
+    epochs
+        Passes over the training rows.
+    prior
+        Is the prior part of the objective?
+    prune
+        Prune at the prior's threshold when the stage ends?
+    rate
+        γ_i of the layers, i = 1..h+1; ``"auto"`` is 5e-3 for every layer.
+    step
+        ε_i of the latent layers, i = 1..h; ``"auto"`` is σ_i.
+    rate_decay, rate_exponent
+        ``"polynomial"``: γ / (1 + γ k^exponent) at epoch k; ``"cosine"``: to zero.
+    step_decay, step_exponent
+        The same for ε.
+    """
+
+    epochs: int | Auto
+    prior: bool = False
+    prune: bool = False
+    rate: tuple[float, ...] | Auto = "auto"
+    step: tuple[float, ...] | Auto = "auto"
+    rate_decay: Decay = "none"
+    rate_exponent: float = 1.0
+    step_decay: Literal["none", "polynomial"] = "none"
+    step_exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_integer(self, "epochs", 0, 1_000_000, auto=True)
+        _check_flag(self, "prior")
+        _check_flag(self, "prune")
+        _check_positive_tuple(self, "rate")
+        _check_positive_tuple(self, "step")
+        _check_choice(self, "rate_decay", ("none", "polynomial", "cosine"))
+        _check_choice(self, "step_decay", ("none", "polynomial"))
+        for name in ("rate_exponent", "step_exponent"):
+            _check_number(self, name, 0, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """How one network is trained.
+
+    Parameters
+    ----------
+    batch_size
+        Rows per minibatch |S_k|.
+    initializer
+        ``"normal"`` N(0, 1/inputs) or ``"uniform"`` on ±1/√inputs.
+    initial_bias
+        Scale of the initial biases of the hidden layers.
+    estimate_variance
+        Estimate the variance of gaussian outcomes from held-out rows every epoch?
+    initial_variance
+        That variance at the start (the outcome is standardised).
+    sampler, prior, optimizer, stages
+        See the classes.
+    """
+
+    stages: tuple[StageOptions, ...]
+    batch_size: int | Auto = "auto"
+    initializer: Literal["normal", "uniform"] = "normal"
+    initial_bias: float = 0.3
+    estimate_variance: bool = True
+    initial_variance: float = 1.0
+    sampler: SamplerOptions = field(default_factory=SamplerOptions)
+    prior: PriorOptions = field(default_factory=PriorOptions)
+    optimizer: OptimizerOptions = field(default_factory=OptimizerOptions)
+
+    def __post_init__(self) -> None:
+        _check_integer(self, "batch_size", 1, 1_000_000, auto=True)
+        _check_choice(self, "initializer", ("normal", "uniform"))
+        _check_number(self, "initial_bias", 0, 10)
+        _check_flag(self, "estimate_variance")
+        _check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
+        if not self.stages or not all(isinstance(s, StageOptions) for s in self.stages):
+            _fail(self, "stages", self.stages, "a non-empty tuple of StageOptions")
+        for name, kind in (
+            ("sampler", SamplerOptions), ("prior", PriorOptions), ("optimizer", OptimizerOptions)
+        ):
+            if not isinstance(getattr(self, name), kind):
+                _fail(self, name, getattr(self, name), f"a {kind.__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """Everything a fit may be told. Presets are values of this class.
+
+    Parameters
+    ----------
+    training
+        How each network is trained.
+    hidden
+        Units of the hidden layers; the treatment's unit counts in its layer.
+    treatment_layer
+        Hidden layer that holds the treatment, counted from 1.
+    activation
+        ψ of the latent units.
+    treatment_weight
+        Factor on the treatment's log-likelihood while training; 1 in a proper model.
+    starts
+        Random starts per fold; the one of smallest BIC is used.
+    folds
+        Folds of the cross-fitting; 1 trains and estimates on the same rows.
+    validation_fraction
+        Share of the training rows held out to measure the noise.
+    clip
+        Propensities are clipped to [clip, 1 - clip].
+    variance
+        ``"paper"``: V̂_τ of the paper's appendix; ``"influence"``: variance of the influence
+        function.
+    pack_bytes
+        Covariates are packed into a float32 copy up to this size, and read in place above it.
+    """
+
+    training: TrainingOptions
+    hidden: tuple[int, ...] | Auto = "auto"
+    treatment_layer: int | Auto = "auto"
+    activation: Activation = "tanh"
+    treatment_weight: float = 1.0
+    starts: int = 3
+    folds: int = 3
+    validation_fraction: float = 0.2
+    clip: float = 0.01
+    variance: VarianceKind = "paper"
+    pack_bytes: int = 4 * 2**30
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.training, TrainingOptions):
+            _fail(self, "training", self.training, "a TrainingOptions")
+        self._check_hidden()
+        _check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
+        _check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
+        _check_integer(self, "starts", 1, 10_000)
+        _check_integer(self, "folds", 1, 1000)
+        _check_number(self, "validation_fraction", 0, 0.5)
+        _check_number(self, "clip", 0, 0.5, open_high=True)
+        _check_choice(self, "variance", ("paper", "influence"))
+        _check_integer(self, "pack_bytes", 0, 2**62)
+
+    def _check_hidden(self) -> None:
+        if isinstance(self.hidden, str) and self.hidden == "auto":
+            _check_integer(self, "treatment_layer", 1, 100, auto=True)
+            return
+        units = self.hidden
+        if not isinstance(units, tuple) or not 1 <= len(units) <= 100 or not all(
+            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
+        ):
+            _fail(self, "hidden", units, 'a tuple of whole numbers such as (16, 8, 4), or "auto"')
+        _check_integer(self, "treatment_layer", 1, len(units), auto=True)
+
+    def replace(self, **changes: Any) -> FitOptions:
+        """A copy with some options changed; an unknown name says what was probably meant."""
+        known = [f.name for f in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise OptionError(
+                    f"Unknown option {name!r}.{hint} The options of a fit are: {', '.join(known)}."
+                )
+        return dataclasses.replace(self, **changes)
+
+
+def check_seed(seed: object) -> int:
+    """Return the seed as an int, or raise OptionError."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
+    value = int(seed.__index__())
+    if not 0 <= value <= LARGEST_SEED:
+        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
+    return value

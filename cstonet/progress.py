@@ -1,0 +1,38 @@
+"""Progress of a fit: a bar, a callback, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tqdm.auto import tqdm
+
+from cstonet.errors import OptionError
+from cstonet.training import Progress
+
+
+@contextmanager
+def progress_reporter(progress: object) -> Iterator[Progress | None]:
+    """The function that training reports to, or None.
+
+    Parameters
+    ----------
+    progress
+        None or False for silence, True for a bar, or a function of (epochs done, epochs in all).
+    """
+    if progress is None or progress is False:
+        yield None
+    elif progress is True:
+        with tqdm(unit="epoch", desc="training") as bar:
+
+            def update(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            yield update
+    elif callable(progress):
+        yield progress
+    else:
+        raise OptionError(
+            f"progress must be None, True or a function of (done, total); got {progress!r}."
+        )

@@ -1,0 +1,280 @@
+"""Outcome, treatment and weights: one value per row each, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api import types as pdt
+
+from .columns import is_number, listing, take
+from .errors import (
+    ConstantOutcomeError,
+    ConstantTreatmentError,
+    DataError,
+    InfiniteValuesError,
+    LengthMismatchError,
+    OneArmedError,
+    OutcomeTypeError,
+    TreatmentTypeError,
+)
+from .formula import named_column
+from .sources import Gaps
+
+Family = Literal["gaussian", "binomial"]
+
+_MIN_ARM = 2  # a variance within each arm needs two units
+_FEW_LEVELS = 10  # a numeric treatment with more values than this is called continuous
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """A variable with one value per row, as the user gave it.
+
+    Attributes
+    ----------
+    name : str
+        Column name, expression, or name of the argument.
+    values : Series of length n
+        The values.
+    gaps : Gaps
+        What is missing.
+    columns : tuple of str
+        The columns of the frame that it is made of; none for an array.
+    """
+
+    name: str
+    values: pd.Series
+    gaps: Gaps
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def from_expression(cls, code: str, frame: pd.DataFrame) -> Vector:
+        """A column, or a Python expression of columns.
+
+        Raises
+        ------
+        UnknownColumnError, FormulaError
+            If it is neither.
+        """
+        name = named_column(code, frame.columns)
+        if name is not None:
+            return cls.from_column(name, frame)
+        if code.isidentifier():
+            return cls.from_column(code, frame)
+        from . import patsy_terms  # not at the top: plain formulas never load patsy
+
+        columns = patsy_terms.columns_in(code, frame.columns)
+        values = patsy_terms.evaluate(code, frame)
+        # The expression may hide a gap: NaN > 0 is False, not missing.
+        hidden = take(frame, columns).isna().to_numpy().any(axis=1)
+        missing = hidden | values.isna().to_numpy()
+        return cls(code, values, Gaps.of_column(code, missing), columns)
+
+    @classmethod
+    def from_column(cls, name: str, frame: pd.DataFrame) -> Vector:
+        """A column of a frame.
+
+        Raises
+        ------
+        UnknownColumnError
+            If there is no such column.
+        """
+        values = take(frame, [name]).iloc[:, 0]
+        return cls(name, values, Gaps.of_column(name, values.isna().to_numpy()), (name,))
+
+    @classmethod
+    def from_values(cls, values: Any, name: str, index: pd.Index) -> Vector:
+        """An array, list or Series; a Series brings its own name.
+
+        Parameters
+        ----------
+        values : array-like (n,) or (n, 1)
+            The values, in the order of the rows.
+        name : str
+            What to call it if it has no name.
+        index : Index of length n
+            Labels of the rows.
+
+        Raises
+        ------
+        DataError
+            If the values are not one-dimensional.
+        LengthMismatchError
+            If there are not n of them.
+        """
+        if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+            values = values.iloc[:, 0]
+        elif np.ndim(values) == 2 and np.shape(values)[1] == 1:
+            values = np.ravel(values)
+        if np.ndim(values) != 1:
+            raise DataError(
+                f"{name} must hold one value per row; its shape is {np.shape(values)}. Pass a "
+                "one-dimensional array or a Series."
+            )
+        if len(values) != len(index):
+            raise LengthMismatchError(
+                f"{name} has {len(values)} values but there are {len(index)} rows. Pass one value "
+                "per row."
+            )
+        label: Hashable | None = getattr(values, "name", None)
+        series = pd.Series(values).set_axis(index)
+        name = name if label is None else str(label)
+        return cls(name, series, Gaps.of_column(name, series.isna().to_numpy()))
+
+    def rows(self, keep: NDArray[np.bool_]) -> Vector:
+        """The variable for some of the rows."""
+        gaps = Gaps.of_column(self.name, self.gaps.rows[keep])
+        return Vector(self.name, self.values.loc[keep], gaps, self.columns)
+
+
+def outcome_values(outcome: Vector, family: Family | None) -> tuple[NDArray[np.float64], Family]:
+    """The outcome as numbers, and its family.
+
+    Parameters
+    ----------
+    outcome : Vector
+        The outcome, without gaps.
+    family : {"gaussian", "binomial"} or None
+        None: binomial for a boolean or 0/1 outcome, otherwise gaussian.
+
+    Returns
+    -------
+    y : ndarray (n,)
+        A copy.
+    family : {"gaussian", "binomial"}
+    """
+    values = outcome.values.infer_objects()
+    if not _is_number_or_boolean(values.dtype):
+        raise OutcomeTypeError(
+            f"The outcome {outcome.name!r} ({values.dtype}) is not numeric; it holds "
+            f"{listing(values.unique(), 3)}. Code it as numbers; two classes as 0 and 1, for "
+            "example with I(outcome == 'yes')."
+        )
+    y = values.to_numpy(dtype=np.float64, copy=True)
+    _check_finite(y, f"outcome {outcome.name!r}")
+    if (y == y[0]).all():
+        raise ConstantOutcomeError(
+            f"The outcome {outcome.name!r} is {y[0]:g} in all {len(y)} rows, so there is nothing "
+            "to explain. Check the column, or the filter that selected the rows."
+        )
+    zero_one = bool(np.isin(y, (0.0, 1.0)).all())
+    if family == "binomial" and not zero_one:
+        raise OutcomeTypeError(
+            f"The outcome {outcome.name!r} must be 0 or 1 (or boolean) for family='binomial'; it "
+            f"holds {listing(np.unique(y), 3)}. Recode it, or use family='gaussian'."
+        )
+    if family is None:
+        return y, "binomial" if zero_one else "gaussian"
+    return y, family
+
+
+def treatment_codes(treatment: Vector) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Codes and levels of a binary treatment.
+
+    Parameters
+    ----------
+    treatment : Vector
+        The treatment, without gaps.
+
+    Returns
+    -------
+    codes : ndarray (n,)
+        0 and 1.
+    levels : tuple of two values
+        Sorted, or in the order of a pandas category.
+    """
+    values = treatment.values.infer_objects()
+    levels = _levels(values, treatment.name)
+    if len(levels) == 1:
+        raise ConstantTreatmentError(
+            f"The treatment {treatment.name!r} is {levels[0]!r} in all {len(values)} rows, so "
+            "there is nothing to compare. Check the column, or the filter that selected the rows."
+        )
+    if len(levels) > 2:
+        many = is_number(values.dtype) and len(levels) > _FEW_LEVELS
+        kind = "continuous" if many else "multilevel"
+        raise TreatmentTypeError(
+            f"The treatment {treatment.name!r} is not binary: it has {len(levels)} values "
+            f"({listing(levels)}), so it is {kind}, which is not supported. Keep the rows of two "
+            "levels, or define two groups in the formula, for example "
+            f"I({treatment.name} > c) or I({treatment.name} == 'a')."
+        )
+    codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
+    return codes.astype(np.int64), levels
+
+
+def weight_values(weights: Vector) -> NDArray[np.float64]:
+    """Weights as numbers with mean 1, shape (n,); a copy."""
+    values = weights.values.infer_objects()
+    if not _is_number_or_boolean(values.dtype):
+        raise DataError(
+            f"The weights {weights.name!r} ({values.dtype}) are not numeric. Pass one "
+            "non-negative number per row."
+        )
+    w = values.to_numpy(dtype=np.float64, copy=True)
+    _check_finite(w, f"weights {weights.name!r}")
+    if (w < 0).any():
+        raise DataError(
+            f"The weights {weights.name!r} are negative in {int((w < 0).sum())} rows. Weights "
+            "must be at least 0; leave out rows that should not count."
+        )
+    if not w.any():
+        raise DataError(f"The weights {weights.name!r} are all zero, so no row would count.")
+    # Divided by the largest first: a sum of huge weights could overflow.
+    w /= w.max()
+    return np.asarray(w / w.mean())
+
+
+def check_arms(
+    codes: NDArray[np.int64],
+    levels: tuple[Any, ...],
+    name: str,
+    weights: NDArray[np.float64] | None = None,
+) -> None:
+    """Refuse a treatment with too few units in an arm, not counting those of weight zero."""
+    counted = codes if weights is None else codes[weights > 0]
+    sizes = np.bincount(counted, minlength=len(levels))
+    for level, size in zip(levels, sizes, strict=True):
+        if size < _MIN_ARM:
+            units = "unit" if size == 1 else "units"
+            positive = "" if weights is None else " with positive weight"
+            raise OneArmedError(
+                f"The arm {name} = {level!r} has {size} {units}{positive}; at least {_MIN_ARM} "
+                "are needed in each arm. Add rows, or check the filter that selected them."
+            )
+
+
+def _levels(values: pd.Series, name: str) -> tuple[Any, ...]:
+    """The distinct values, in order, as plain Python values where possible."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return tuple(values.cat.remove_unused_categories().cat.categories.tolist())
+    if is_number(values.dtype):
+        numbers = values.to_numpy(dtype=np.float64)
+        _check_finite(numbers, f"treatment {name!r}")
+        return tuple(int(v) if v.is_integer() else v for v in np.unique(numbers).tolist())
+    kind = pdt.infer_dtype(values, skipna=True)
+    if kind not in ("boolean", "string"):
+        raise TreatmentTypeError(
+            f"The treatment {name!r} ({values.dtype}, {kind}) holds neither numbers, booleans, "
+            "text nor categories. Code it as 0 and 1, or as two labels."
+        )
+    return tuple(sorted(values.unique().tolist()))
+
+
+def _is_number_or_boolean(dtype: Any) -> bool:
+    boolean = pdt.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
+    return is_number(dtype) or boolean
+
+
+def _check_finite(values: NDArray[np.float64], what: str) -> None:
+    infinite = int((~np.isfinite(values)).sum())
+    if infinite:
+        raise InfiniteValuesError(
+            f"The {what} is infinite in {infinite} of {len(values)} rows. Correct these rows or "
+            "leave them out."
+        )

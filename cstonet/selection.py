@@ -1,0 +1,46 @@
+"""Which covariates the pruned networks kept, for the treatment and for the outcome."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.training import OUTCOME, TREATMENT, FittedNetworks, TrainedNetwork
+
+
+def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.DataFrame:
+    """Selection of every covariate, indexed by covariate.
+
+    A network selects a covariate for the treatment model if a path of kept weights leads from it
+    to the treatment's unit, for the outcome model if one leads to the outcome's unit without
+    passing through the treatment (which is observed). ``treatment`` and ``outcome`` say whether
+    more than half of the folds' chosen networks select it; counts and frequencies are over all
+    folds and starts; strengths are shares of the total path weight, averaged over the chosen
+    networks, and ``strength`` is the larger of the two.
+    """
+    p = len(covariates)
+    columns: dict[str, NDArray[np.generic]] = {}
+    counts: dict[str, NDArray[np.int64]] = {}
+    strengths: dict[str, NDArray[np.float64]] = {}
+    for name, block in (("treatment", TREATMENT), ("outcome", OUTCOME)):
+        votes, counts[name], strengths[name] = np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(p)
+        for net in fitted.networks:
+            counts[name][net.inputs[_selected(net, block)]] += 1
+        for net in fitted.chosen:
+            votes[net.inputs[_selected(net, block)]] += 1
+            strengths[name][net.inputs] += net.path_strength(block)
+        columns[name] = votes > len(fitted.chosen) / 2
+    fits = len(fitted.networks)
+    for name in ("treatment", "outcome"):
+        columns[f"{name}_count"] = counts[name]
+        columns[f"{name}_frequency"] = counts[name] / fits
+        columns[f"{name}_strength"] = strengths[name] / len(fitted.chosen)
+    columns["strength"] = np.maximum(columns["treatment_strength"], columns["outcome_strength"])
+    table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
+    table.attrs["fits"] = fits
+    return table
+
+
+def _selected(net: TrainedNetwork, block: int) -> NDArray[np.bool_]:
+    return net.selects_treatment if block == TREATMENT else net.selects_outcome

@@ -1,0 +1,93 @@
+"""Which rows train, which measure the noise, which are predicted: folds and validation rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.errors import OneArmedError, TooFewRowsError
+
+# First words of the seed sequences, so that folds and validation rows have streams of their own.
+_FOLDS, _VALIDATION = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows of one fold: trained on, held out within training, and left for prediction."""
+
+    fit: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def make_splits(
+    strata: NDArray[np.int64], folds: int, validation_fraction: float, seed: int
+) -> tuple[Split, ...]:
+    """Split the rows, balanced within strata.
+
+    Parameters
+    ----------
+    strata : (n,)
+        Codes of the groups to spread evenly: the treatment arms, and for a binary outcome the
+        arms by outcome.
+    folds
+        Number of folds; 1 trains on every row and predicts the same rows.
+    validation_fraction
+        Share of a fold's training rows held out.
+    seed
+        The fit's seed.
+    """
+    n = len(strata)
+    if folds > n:
+        raise TooFewRowsError(
+            f"{folds} folds need at least {folds} rows, but there are {n}. Use fewer folds, or "
+            "folds=1 to train and estimate on the same rows."
+        )
+    fold = assign_folds(strata, folds, np.random.default_rng([_FOLDS, seed]))
+    splits = []
+    for k in range(folds):
+        train = np.flatnonzero(fold != k) if folds > 1 else np.arange(n)
+        test = np.flatnonzero(fold == k)
+        held_out = _spread_sample(
+            strata[train], validation_fraction, np.random.default_rng([_VALIDATION, seed, k])
+        )
+        splits.append(Split(fit=train[~held_out], validation=train[held_out], test=test))
+    return tuple(splits)
+
+
+def assign_folds(
+    strata: NDArray[np.int64], folds: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Fold of every row, shape (n,); each stratum is dealt out evenly, in random order."""
+    fold = np.zeros(len(strata), dtype=np.int64)
+    first = 0  # where the next stratum's dealing begins, so that remainders even out
+    for code in np.unique(strata):
+        rows = rng.permutation(np.flatnonzero(strata == code))
+        fold[rows] = (np.arange(len(rows)) + first) % folds
+        first += len(rows)
+    return fold
+
+
+def _spread_sample(
+    strata: NDArray[np.int64], fraction: float, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Mark about ``fraction`` of the rows of each stratum, leaving at least one unmarked."""
+    chosen = np.zeros(len(strata), dtype=bool)
+    for code in np.unique(strata):
+        rows = rng.permutation(np.flatnonzero(strata == code))
+        chosen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    return chosen
+
+
+def check_arms(treatment: NDArray[np.int64], levels: tuple[object, ...], folds: int) -> None:
+    """Raise OneArmedError unless every fold trains on at least two units of each arm."""
+    for code, level in enumerate(levels):
+        units = int(np.sum(treatment == code))
+        needed = 2 if folds == 1 else max(folds, 3)
+        if units < needed:
+            raise OneArmedError(
+                f"Treatment arm {level!r} has {units} unit(s); with {folds} fold(s) an effect "
+                f"needs at least {needed} in each arm. Use fewer folds, or more data."
+            )

@@ -1,0 +1,234 @@
+"""The printed summary: header, effects, covariate selection, notes. Layout lives in `tables`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cstonet.tables import WIDTH, CausalSummary, Table, count, pair, shorten, table_with_headers
+
+if TYPE_CHECKING:
+    from cstonet.estimators.nuisances import FloatArray
+    from cstonet.results import CausalResults
+
+_LEFT, _GAP, _RIGHT = 36, 3, 39  # the two halves of the header
+_EFFECT_WIDTHS = (14, 11, 9, 9, 7, 11, 11)
+_MAX_DECIMALS = 6  # of a standard error in fixed notation
+_SELECTION_WIDTHS = (30, 17, 17, 11)
+_SELECTION_ROWS = 12
+_SELECTION_NOTE = (
+    "Selection: a path of kept weights links the covariate to the treatment or the outcome; "
+    "in brackets: networks with such a path / networks fitted."
+)
+_POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
+
+
+def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
+    """Build the summary of a fit.
+
+    Parameters
+    ----------
+    results : CausalResults
+        The fit.
+    alpha : float
+        One minus the confidence level.
+
+    Returns
+    -------
+    CausalSummary
+        A statsmodels `Summary`: print it, or call `as_html`, `as_latex`, `as_csv`.
+    """
+    tables = [_header(results), _effects(results, alpha), _selection(results)]
+    return CausalSummary(tables, _notes(results))
+
+
+# Header ------------------------------------------------------------------------------------------
+
+
+def _header(results: CausalResults) -> Table:
+    """Who was compared, on what data, by which network."""
+    rows = list(zip(_header_left(results), _header_right(results), strict=True))
+    cells = [[*left, *right] for left, right in rows]
+    lines = [pair(*left, _LEFT) + " " * _GAP + pair(*right, _RIGHT) for left, right in rows]
+    if results.design.formula is not None:
+        # A formula may hold thousands of terms: it is cut in every format.
+        formula = shorten(results.design.formula, WIDTH - len("Formula: "))
+        cells.insert(0, ["Formula:", formula, "", ""])
+        lines.insert(0, f"Formula: {formula}")
+    return Table(cells, lines, aligns="lrlr", title="Causal-StoNet Results")
+
+
+def _header_left(results: CausalResults) -> list[tuple[str, str]]:
+    design, plan = results.design, results.plan
+    levels = ", ".join(str(level) for level in design.treatment_levels)
+    return [
+        ("Outcome:", f"{design.outcome_name} ({design.family})"),
+        ("Treatment:", f"{design.treatment_name} ({levels})"),
+        ("Covariates:", count(len(design.covariates))),
+        ("Network:", plan.network_label),
+        ("Preset:", plan.preset),
+    ]
+
+
+def _header_right(results: CausalResults) -> list[tuple[str, str]]:
+    plan, effects, networks = results.plan, results.effects, results.networks
+    fitting = "in-sample" if plan.folds == 1 else f"{plan.folds}-fold cross-fit"
+    arms = " / ".join(str(size) for size in results.nuisances.received.sum(axis=0))
+    bounds = f"[{effects.clip:g}, {1 - effects.clip:g}]"
+    return [
+        ("Estimator:", f"AIPW, {fitting}"),
+        ("Observations:", f"{results.nobs} ({arms})"),
+        ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
+        ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
+        ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
+    ]
+
+
+# Effects -----------------------------------------------------------------------------------------
+
+
+def _effects(results: CausalResults, alpha: float) -> Table:
+    """Estimates, standard errors, tests and confidence limits."""
+    headers = ["", "coef", "std err", "z", "P>|z|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
+    effects = results.effects
+    limits = results.conf_int(alpha).to_numpy()
+    numbers = _format_effects(effects.estimates, effects.standard_errors, limits)
+    tests = zip(results.tvalues, results.pvalues, strict=True)
+    cells = [
+        [name, coef, error, _format_z(z), f"{p:.3f}", low, high]
+        for name, (coef, error, low, high), (z, p) in zip(
+            effects.names, numbers, tests, strict=True
+        )
+    ]
+    return table_with_headers(cells, headers, _EFFECT_WIDTHS)
+
+
+def _format_effects(
+    estimates: FloatArray, errors: FloatArray, limits: FloatArray
+) -> list[list[str]]:
+    """Format coef, std err and limits of all rows with as many decimals as the errors call for.
+
+    The effects share the outcome's unit, hence one precision for the table: the smallest standard
+    error shows at least two significant digits, and three decimals unless these make more than
+    six. Scales that fixed notation cannot show go to scientific notation.
+    """
+    positive = errors[np.isfinite(errors) & (errors > 0)]
+    magnitude = math.floor(math.log10(positive.min())) if positive.size else 0
+    needed = max(0, 1 - magnitude)
+    wanted = max(needed, min(3, 5 - magnitude))
+    rows = np.column_stack([estimates, errors, limits])
+    rooms = (_EFFECT_WIDTHS[1], _EFFECT_WIDTHS[2], *_EFFECT_WIDTHS[5:])
+    for decimals in range(wanted, needed - 1, -1) if needed <= _MAX_DECIMALS else ():
+        places = (decimals + 1, decimals, decimals, decimals)
+        table = [[f"{x:.{k}f}" for x, k in zip(row, places, strict=True)] for row in rows]
+        if all(len(cell) <= room for row in table for cell, room in zip(row, rooms, strict=True)):
+            return table
+    return [[f"{x:.{k}e}" for x, k in zip(row, (3, 2, 3, 3), strict=True)] for row in rows]
+
+
+def _format_z(z: float) -> str:
+    return f"{z:.2e}" if abs(z) >= 1e4 else f"{z:.3f}"
+
+
+# Selection ---------------------------------------------------------------------------------------
+
+
+def _selection(results: CausalResults) -> Table:
+    """The strongest of the selected covariates, and how many there are."""
+    selection = results.selection
+    selected = selection[selection["treatment"] | selection["outcome"]]
+    shown = selected.sort_values("strength", ascending=False, kind="stable").head(_SELECTION_ROWS)
+    rows: Iterable[Any] = shown.itertuples()  # of mixed types
+    fits = int(selection.attrs["fits"])
+    cells = [
+        [
+            str(row.Index),
+            _vote(row.treatment, row.treatment_count, fits),
+            _vote(row.outcome, row.outcome_count, fits),
+            _format_strength(row.strength),
+        ]
+        for row in rows
+    ]
+    headers = ["Covariate selection", "treatment", "outcome", "strength"]
+    footer = f"{count(len(selected))} of {count(len(selection))} covariates selected"
+    if len(shown) < len(selected):
+        footer = f"... {footer}; all of them in res.selection"
+    return table_with_headers(cells, headers, _SELECTION_WIDTHS, footer=footer)
+
+
+def _vote(selected: bool, count: int, fits: int) -> str:
+    """Say whether a covariate is selected, and in how many of the networks it was."""
+    return f"{'yes' if selected else '-'} ({count:{len(str(fits))}d}/{fits})"
+
+
+def _format_strength(strength: float) -> str:
+    return f"{strength:.2f}" if strength == 0 or 0.01 <= strength < 1e5 else f"{strength:.1e}"
+
+
+# Notes -------------------------------------------------------------------------------------------
+
+
+def _notes(results: CausalResults) -> list[str]:
+    """What the reader must know to read the numbers, then what training had to say."""
+    notes = [_note_estimand(results), _note_errors(results)]
+    notes += _notes_data(results)
+    notes += [_note_overlap(results), _SELECTION_NOTE]
+    return [*notes, *results.notes]
+
+
+def _note_estimand(results: CausalResults) -> str:
+    design = results.design
+    ate, control, treated = results.effects.names
+    received = f"had every unit received {design.treatment_name} = a"
+    if design.family == "binomial":
+        return (
+            f"{ate} = {treated} - {control} is a risk difference; POM[a] is the risk of "
+            f"{design.outcome_name} = 1 {received}."
+        )
+    return f"{ate} = {treated} - {control}; POM[a] is the mean of {design.outcome_name} {received}."
+
+
+def _note_errors(results: CausalResults) -> str:
+    source = {
+        "paper": "the plug-in estimator of the efficient variance",
+        "influence": "the empirical variance of the influence function",
+    }[results.effects.variance_kind]
+    note = f"Standard errors from {source}; normal approximation."
+    if results.plan.folds == 1:
+        note += (
+            " No cross-fitting (folds=1): the models are evaluated on the rows they were fitted "
+            "to, and overfitting can make these errors too small."
+        )
+    return note
+
+
+def _notes_data(results: CausalResults) -> Iterable[str]:
+    design = results.design
+    if design.family_inferred:
+        yield f'Family "{design.family}" inferred from the outcome; family= overrides it.'
+    if design.n_dropped:
+        yield f"{design.n_dropped} rows with missing values dropped (complete cases only)."
+    if design.weights is not None:
+        yield "Weighted: the effects are those of the population that the weights represent."
+
+
+def _note_overlap(results: CausalResults) -> str:
+    treated = results.nuisances.propensity[:, 1]
+    low, high = (_format_probability(p) for p in (treated.min(), treated.max()))
+    note = f"Overlap: estimated propensities from {low} to {high}"
+    share = results.effects.n_clipped / results.nobs
+    if share == 0:
+        return f"{note}, none clipped."
+    note += f"; {results.effects.n_clipped} units ({share:.1%}) clipped."
+    if share >= _POOR_OVERLAP:
+        note += " Overlap is poor: clipping that many may bias the effects."
+    return f"{note} See res.overlap()."
+
+
+def _format_probability(p: float) -> str:
+    if p < 0.001:
+        return "<0.001"
+    return ">0.999" if p > 0.999 else f"{p:.3f}"

@@ -1,0 +1,73 @@
+"""Builds the extension: the kernels once per instruction-set level, everything else once."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+from pathlib import Path
+
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
+from setuptools import setup
+
+KERNELS = [f"csrc/kernels/{name}.cpp" for name in ("multiply", "pointwise", "random", "table")]
+OPTIMIZE = ["-O3", "-DNDEBUG", "-fno-math-errno", "-fno-trapping-math"]
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+X86_LEVELS = {
+    "v1": ["-march=x86-64"],
+    "v3": ["-march=x86-64-v3"],
+    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+}
+LEVELS = X86_LEVELS if IS_X86 else {"portable": []}
+
+
+def eigen_include_dir() -> str:
+    """Where the Eigen headers are: EIGEN_INCLUDE_DIR, or the cmeel-eigen package."""
+    override = os.environ.get("EIGEN_INCLUDE_DIR")
+    if override:
+        if not (Path(override) / "Eigen" / "Core").is_file():
+            sys.exit(f"EIGEN_INCLUDE_DIR={override!r} holds no Eigen/Core; point it at the headers")
+        return override
+    package = importlib.metadata.distribution("cmeel-eigen")
+    return str(package.locate_file("cmeel.prefix/include/eigen3"))
+
+
+class BuildLevels(build_ext):
+    """Compiles each kernel source once per level into objects of its own, then links them all."""
+
+    def build_extension(self, ext: Pybind11Extension) -> None:
+        """Compile the kernels of every level, add them to the link line, build the rest."""
+        for level, flags in LEVELS.items():
+            for source in KERNELS:
+                # Without contraction the random numbers have the same bits at every level.
+                exact = ["-ffp-contract=off"] if source.endswith("random.cpp") else []
+                ext.extra_objects += self.compiler.compile(
+                    [source],
+                    output_dir=str(Path(self.build_temp) / level),
+                    macros=[("CSTONET_LEVEL", level)],
+                    include_dirs=["csrc"],
+                    extra_postargs=["-std=c++17", "-fPIC", *OPTIMIZE, *flags, *exact],
+                )
+        super().build_extension(ext)
+
+
+ParallelCompile("CSTONET_BUILD_JOBS", default=0).install()
+
+setup(
+    ext_modules=[
+        Pybind11Extension(
+            "cstonet._core",
+            sources=[
+                *sorted(str(p) for p in Path("csrc/core").glob("*.cpp")),
+                *sorted(str(p) for p in Path("csrc/bindings").glob("*.cpp")),
+                "csrc/kernels/dispatch.cpp",
+            ],
+            include_dirs=["csrc", eigen_include_dir()],
+            define_macros=[("CSTONET_X86_LEVELS", "1")] if IS_X86 else [],
+            extra_compile_args=OPTIMIZE,
+            cxx_std=17,
+        )
+    ],
+    cmdclass={"build_ext": BuildLevels},
+)
