@@ -64,6 +64,8 @@ setup(
                 "csrc/kernels/dispatch.cpp",
             ],
             include_dirs=["csrc", eigen_include_dir()],
+            # Without these a change of a header or of a kernel would not be linked in again.
+            depends=[*KERNELS, *sorted(str(p) for p in Path("csrc").rglob("*.hpp"))],
             define_macros=[("CSTONET_X86_LEVELS", "1")] if IS_X86 else [],
             extra_compile_args=OPTIMIZE,
             cxx_std=17,

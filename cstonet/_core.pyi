@@ -68,6 +68,7 @@ def train(
     threads: int,
     pack_bytes: int,
     progress: Callable[[int], object] | None = None,
+    structure: list[NDArray[np.float32]] | None = None,
 ) -> list[TaskResult]: ...
 def predict(
     network: NetworkSpec,

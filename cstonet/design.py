@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .caller import caller_stacklevel
 from .columns import as_frame, check_unique, listing
 from .covariates import CovariateSpec, Source, array_to_frame
 from .errors import (
@@ -206,7 +207,9 @@ class Design:
             frame, source = array_to_frame(X, names), "array"
             check_unique(frame.columns)
         _check_rows(frame)
-        frame = frame.set_axis(_common_index(X=X, y=y, treat=treat, weights=weights), axis=0)
+        index = _common_index(len(frame), X=X, y=y, treat=treat, weights=weights)
+        if source == "array":
+            frame.index = index
         return _Raw(
             outcome=Vector.from_values(y, "y", frame.index),
             treatment=Vector.from_values(treat, "treat", frame.index),
@@ -282,7 +285,7 @@ class _Raw:
         if n_kept < n / 2:
             warnings.warn(
                 f"missing='drop' leaves {n_kept} of {n} rows; the effects are those of these rows.",
-                stacklevel=4,
+                stacklevel=caller_stacklevel(),
             )
         return replace(
             self,
@@ -317,26 +320,26 @@ def _weights(weights: ArrayLike | str | None, frame: pd.DataFrame) -> Vector | N
         return None
     if isinstance(weights, str):
         return Vector.from_column(weights, frame)
-    _common_index(data=frame, weights=weights)
+    _common_index(len(frame), data=frame, weights=weights)
     return Vector.from_values(weights, "weights", frame.index)
 
 
-def _common_index(**arguments: object) -> pd.Index:
-    """The index of the rows, which all pandas arguments must share.
+def _common_index(n: int, **arguments: object) -> pd.Index:
+    """The index of the n rows, which all pandas arguments must share.
 
-    Rows are matched by position, so different labels mean that rows would be mixed up.
+    Rows are matched by position, so different labels mean that rows would be mixed up. Arguments
+    of another length are left to the check of lengths.
     """
     labelled = {
         name: value.index
         for name, value in arguments.items()
-        if isinstance(value, pd.Series | pd.DataFrame)
+        if isinstance(value, pd.Series | pd.DataFrame) and len(value) == n
     }
     if not labelled:
-        return pd.RangeIndex(len(next(iter(arguments.values()))))  # type: ignore[arg-type]
+        return pd.RangeIndex(n)
     first, index = next(iter(labelled.items()))
     for name, other in labelled.items():
-        # Different lengths get their own message where the values are read.
-        if len(other) == len(index) and not other.equals(index):
+        if not other.equals(index):
             raise DataError(
                 f"{first} and {name} have different row labels (index). Bring the rows into the "
                 f"same order, e.g. with {name}.loc[{first}.index], or pass {name}.to_numpy() if "

@@ -18,6 +18,12 @@ from cstonet.estimators.nuisances import FloatArray
 _SINGULAR = 1e-11
 
 
+def check_alpha(alpha: float) -> None:
+    """Raise OptionError unless 1 - alpha is a confidence level."""
+    if not 0 < alpha < 1:
+        raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """One effect with its inference.
@@ -133,8 +139,7 @@ class EffectInference:
         DataFrame
             Lower limits in column 0, upper limits in column 1.
         """
-        if not 0 < alpha < 1:
-            raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
+        check_alpha(alpha)
         half = -ndtri(alpha / 2) * self.effects.standard_errors
         limits = np.column_stack([self.effects.estimates - half, self.effects.estimates + half])
         return pd.DataFrame(limits, index=list(self.effects.names))

@@ -19,7 +19,7 @@ from cstonet.presets import preset as preset_options
 from cstonet.progress import progress_reporter
 from cstonet.results import CausalResults
 from cstonet.selection import selection_table
-from cstonet.splits import check_arms
+from cstonet.splits import check_folds
 from cstonet.training import FittedNetworks, thread_count, train_networks
 
 
@@ -163,7 +163,7 @@ class CausalStoNet:
         )
         threads = thread_count(n_jobs)
         design = self.design
-        check_arms(design.treatment, design.treatment_levels, plan.folds)
+        check_folds(design.treatment, design.treatment_levels, plan.folds)
         with progress_reporter(progress) as report:
             networks = train_networks(design, plan, threads=threads, progress=report)
         prediction = networks.predict_out_of_fold(design.X)

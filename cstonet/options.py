@@ -177,7 +177,7 @@ class StageOptions:
     epochs
         Passes over the training rows.
     prior
-        Is the prior part of the objective?
+        ``"mixture"`` is the spike-and-slab prior, ``"slab"`` its slab alone (a ridge penalty).
     prune
         Prune at the prior's threshold when the stage ends?
     rate
@@ -191,7 +191,7 @@ class StageOptions:
     """
 
     epochs: int | Auto
-    prior: bool = False
+    prior: Literal["none", "slab", "mixture"] = "none"
     prune: bool = False
     rate: tuple[float, ...] | Auto = "auto"
     step: tuple[float, ...] | Auto = "auto"
@@ -202,7 +202,7 @@ class StageOptions:
 
     def __post_init__(self) -> None:
         _check_integer(self, "epochs", 0, 1_000_000, auto=True)
-        _check_flag(self, "prior")
+        _check_choice(self, "prior", ("none", "slab", "mixture"))
         _check_flag(self, "prune")
         _check_positive_tuple(self, "rate")
         _check_positive_tuple(self, "step")

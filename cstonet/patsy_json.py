@@ -223,6 +223,6 @@ def _is_numpy_function(node: ast.Attribute) -> bool:
 
 def _not_portable(code: str, reason: str) -> NotAvailableError:
     return NotAvailableError(
-        f"The term {code!r} cannot be saved: {reason}. Compute it as a column of the data before "
-        "the fit and name that column in the formula."
+        f"The term {code!r} cannot be kept in a file: {reason}. Compute it as a column of "
+        "the data before the fit and name that column in the formula."
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import patsy
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
+from .caller import caller_frame
 from .columns import Column, describe, numbers, numpy_dtype, unknown_column
 from .errors import FormulaError, MissingValuesError, UnseenLevelError
 from .formula import named_column
@@ -51,6 +51,8 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
             f"The term {text!r} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
             "column names that are not plain words inside Q(\"name\"), and '.' stands alone."
         ) from error
+    for code in (factor.code for term in terms for factor in term.factors):
+        _check_names(code, known)
     return tuple(_column(term, known) or term for term in terms if term.factors)
 
 
@@ -79,11 +81,11 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
     -------
     Series of length n, named after the code, with the index of the frame
     """
-    environment = _caller_environment().with_outer_namespace(BUILTINS)
-    _check_names(code, frame.columns, environment)
+    _check_names(code, frame.columns)
     # C() asks for levels, which an outcome or a treatment has or has not by itself.
     namespace = {"C": _identity, **{name: frame[name] for name in columns_in(code, frame.columns)}}
     try:
+        environment = _caller_environment().with_outer_namespace(BUILTINS)
         values = environment.eval(code, inner_namespace=namespace)
         return pd.Series(values, index=frame.index, name=code)
     except Exception as error:
@@ -126,10 +128,6 @@ class PatsyBlock:
             The data, without missing values.
         """
         frame = sources.other
-        environment = _caller_environment()
-        for term in terms:
-            for factor in term.factors:
-                _check_names(factor.code, frame.columns, environment)
         inputs = tuple(_input(frame[name]) for name in columns_used(terms, frame.columns))
         margins = _margins(terms, plain)
         # With an intercept, so that C(g) is coded against a reference level.
@@ -137,7 +135,7 @@ class PatsyBlock:
         data = _prepare(inputs, frame)
         with _translated_errors():
             (info,) = patsy.design_matrix_builders(
-                [everything], lambda: iter([data]), environment, _RAISE
+                [everything], lambda: iter([data]), _caller_environment(), _RAISE
             )
         round_states(info)
         kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
@@ -232,11 +230,8 @@ def _input(values: pd.Series) -> Column:
 
 
 def _caller_environment() -> patsy.EvalEnvironment:
-    """The names visible where the user called this package, however deep in it we are."""
-    package = __name__.partition(".")[0]
-    frame = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame = frame.f_back  # type: ignore[assignment]
+    """The names visible where the user called this package, and ``np`` in any case."""
+    frame = caller_frame()
     scopes = [] if frame is None else [frame.f_locals, frame.f_globals]
     return patsy.EvalEnvironment([*scopes, {"np": np}])
 
@@ -259,9 +254,9 @@ def _names(code: str) -> Iterator[str]:
             yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
 
 
-def _check_names(code: str, known: Collection[str], environment: patsy.EvalEnvironment) -> None:
+def _check_names(code: str, known: Collection[str]) -> None:
     """Refuse names that are neither columns nor defined where the user called."""
-    namespace = environment.with_outer_namespace(BUILTINS).namespace
+    namespace = _caller_environment().with_outer_namespace(BUILTINS).namespace
     for name in _names(code):
         if name not in known and name not in namespace and not hasattr(builtins, name):
             raise unknown_column(name, known)
@@ -279,15 +274,15 @@ def _translated_errors() -> Iterator[None]:
     try:
         yield
     except patsy.PatsyError as error:
-        term = error.origin.relevant_code() if error.origin is not None else "a term"
+        code = "" if error.origin is None else f" {error.origin.relevant_code()!r}"
         if "expected levels" in error.message:
             raise UnseenLevelError(
-                f"The term {term!r} met a level that the fit never saw: {error.message}. Leave "
+                f"The term{code} met a level that the fit never saw: {error.message}. Leave "
                 "out or recode these rows, or refit with data that hold such rows."
             ) from error
         if "missing values" in error.message:
             raise MissingValuesError(
-                f"The term {term!r} gives missing values, although its columns have none. "
+                f"The term{code} gives missing values, although its columns have none. "
                 "Change the term or correct the rows where it is not defined."
             ) from error
-        raise FormulaError(f"The term {term!r} cannot be evaluated: {_reason(error)}.") from error
+        raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error

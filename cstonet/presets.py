@@ -25,7 +25,7 @@ def _calibrated() -> FitOptions:
         training=TrainingOptions(
             stages=(
                 StageOptions(epochs="auto"),
-                StageOptions(epochs="auto", prior=True, prune=True),
+                StageOptions(epochs="auto", prior="mixture", prune=True),
                 StageOptions(epochs="auto", rate_decay="cosine"),
             ),
         ),
@@ -62,7 +62,7 @@ def _published(
     stages = (
         StageOptions(epochs=pretrain, rate=rate, step=step),
         *(
-            StageOptions(epochs=e, prior=True, prune=True, rate=rate, step=step, **decays)
+            StageOptions(epochs=e, prior="mixture", prune=True, rate=rate, step=step, **decays)
             for e in train
         ),
         StageOptions(epochs=refine, rate=refine_rate, step=step, **decays),

@@ -40,11 +40,6 @@ def make_splits(
         The fit's seed.
     """
     n = len(strata)
-    if folds > n:
-        raise TooFewRowsError(
-            f"{folds} folds need at least {folds} rows, but there are {n}. Use fewer folds, or "
-            "folds=1 to train and estimate on the same rows."
-        )
     fold = assign_folds(strata, folds, np.random.default_rng([_FOLDS, seed]))
     splits = []
     for k in range(folds):
@@ -81,11 +76,32 @@ def _spread_sample(
     return chosen
 
 
-def check_arms(treatment: NDArray[np.int64], levels: tuple[object, ...], folds: int) -> None:
-    """Raise OneArmedError unless every fold trains on at least two units of each arm."""
+def check_folds(treatment: NDArray[np.int64], levels: tuple[object, ...], folds: int) -> None:
+    """Raise an error unless every fold can train on at least two units of each arm.
+
+    Parameters
+    ----------
+    treatment : (n,)
+        Codes into `levels`.
+    levels
+        The treatment's values.
+    folds
+        Number of folds.
+
+    Raises
+    ------
+    TooFewRowsError, OneArmedError
+    """
+    n = len(treatment)
+    if folds > n:
+        raise TooFewRowsError(
+            f"{folds} folds need at least {folds} rows, but there are {n}. Use fewer folds, or "
+            "folds=1 to train and estimate on the same rows."
+        )
+    # With a unit in every fold and three in all, whichever fold is left out, two remain.
+    needed = 2 if folds == 1 else max(folds, 3)
     for code, level in enumerate(levels):
         units = int(np.sum(treatment == code))
-        needed = 2 if folds == 1 else max(folds, 3)
         if units < needed:
             raise OneArmedError(
                 f"Treatment arm {level!r} has {units} unit(s); with {folds} fold(s) an effect "

@@ -38,11 +38,26 @@ DoubleArray trace_array(const TaskResult& result) {
   return out;
 }
 
+// The weights a network may have: None for all, else one 0/1 matrix per layer.
+std::vector<Panel> structure_from_python(const NetworkSpec& spec, const py::object& structure) {
+  std::vector<Panel> allowed;
+  if (structure.is_none()) return allowed;
+  for (py::handle item : structure) allowed.push_back(panel_from_array(item.cast<FloatArray>()));
+  require(static_cast<Index>(allowed.size()) == spec.depth(), "one structure matrix per layer");
+  const Parameters shapes(spec);
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    require(allowed[i].rows() == shapes.layers[i].weights.rows() &&
+                allowed[i].columns() == shapes.layers[i].weights.columns(),
+            "layer " + std::to_string(i + 1) + ": the structure does not fit the network");
+  return allowed;
+}
+
 std::vector<TaskResult> train(py::object network, py::object options, const py::array& x,
                               const DoubleArray& center, const DoubleArray& inverse_scale,
                               const FloatArray& visible, const FloatArray& row_weight,
                               const py::list& tasks, std::uint64_t seed, int threads,
-                              std::size_t pack_bytes, const py::object& progress) {
+                              std::size_t pack_bytes, const py::object& progress,
+                              const py::object& structure) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Source source = source_from_array(x, center, inverse_scale);
@@ -70,11 +85,12 @@ std::vector<TaskResult> train(py::object network, py::object options, const py::
     require(!work.back().fit_rows.empty(), "a task has no rows");
   }
 
+  const std::vector<Panel> allowed = structure_from_python(spec, structure);
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
     const Dataset data(source, pack_bytes);
-    const Problem problem{spec, training, data, values, weights, seed};
+    const Problem problem{spec, training, data, values, weights, allowed, seed};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -159,7 +175,8 @@ void register_train(py::module_& m) {
   m.def("train", train, py::arg("network"), py::arg("options"), py::arg("x").noconvert(),
         py::arg("center"), py::arg("inverse_scale"), py::arg("visible").noconvert(),
         py::arg("row_weight").noconvert(), py::arg("tasks"), py::arg("seed"), py::arg("threads"),
-        py::arg("pack_bytes"), py::arg("progress") = py::none());
+        py::arg("pack_bytes"), py::arg("progress") = py::none(),
+        py::arg("structure") = py::none());
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"),
         py::arg("rows"), py::arg("clamp").noconvert(), py::arg("threads"));

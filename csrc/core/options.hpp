@@ -61,7 +61,7 @@ struct OptimizerOptions {
 
 struct StageOptions {
   int epochs;
-  bool prior;                 // is the prior part of the objective?
+  std::string prior;          // "none", "slab" (ridge) or "mixture"
   bool prune;                 // prune at the end of the stage?
   std::vector<double> rate;   // γ_i, i = 1..h+1
   std::vector<double> step;   // ε_i, i = 1..h

@@ -35,6 +35,11 @@ PriorPass MixturePrior::pass(double weight) const {
   return p;
 }
 
+PriorPass MixturePrior::slab_pass(double weight) const {
+  const auto inverse = static_cast<float>(1 / slab_variance);
+  return {0.0f, 0.0f, inverse, inverse, static_cast<float>(weight)};
+}
+
 double annealed_spike(double from, double to, double share) {
   return from * std::pow(to / from, std::min(1.0, std::max(0.0, share)));
 }

@@ -15,6 +15,8 @@ struct MixturePrior {
   double log_density(double w) const;
   // For the update kernels; the gradient is multiplied by `weight`.
   PriorPass pass(double weight) const;
+  // The slab alone, as if every weight were known to be needed: a ridge penalty.
+  PriorPass slab_pass(double weight) const;
   static PriorPass off() { return {0.0f, 0.0f, 0.0f, 0.0f, 0.0f}; }
 };
 

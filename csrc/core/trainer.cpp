@@ -93,6 +93,9 @@ void Trainer::initialize() {
       for (Index j = 0; j < columns; ++j)
         theta.bias[static_cast<std::size_t>(j)] =
             static_cast<float>(options_.initial_bias) * draw(rows, j);
+    if (problem_.structure.empty()) continue;
+    theta.mask = problem_.structure[i];
+    theta.weights.view().array() *= theta.mask.view().array();
   }
 }
 
@@ -120,11 +123,19 @@ std::vector<double> Trainer::layer_variances() const {
   return all;
 }
 
+PriorPass Trainer::prior_pass(const StageOptions& stage, double spike) const {
+  const double share = 1 / static_cast<double>(order_.size());
+  const MixturePrior mixture{options_.prior.inclusion, spike, options_.prior.slab_variance};
+  if (stage.prior == "mixture") return mixture.pass(share);
+  if (stage.prior == "slab") return mixture.slab_pass(share);
+  require(stage.prior == "none", "unknown prior '" + stage.prior + "'");
+  return MixturePrior::off();
+}
+
 void Trainer::run_epoch(const StageOptions& stage, int epoch, EpochRecord& record) {
   const double n = static_cast<double>(order_.size());
-  record.spike = stage.prior ? spike_at(options_.prior, stage, epoch) : 0.0;
-  const MixturePrior mixture{options_.prior.inclusion, record.spike, options_.prior.slab_variance};
-  const PriorPass prior = stage.prior ? mixture.pass(1 / n) : MixturePrior::off();
+  record.spike = stage.prior == "mixture" ? spike_at(options_.prior, stage, epoch) : 0.0;
+  const PriorPass prior = prior_pass(stage, record.spike);
   const std::vector<double> rates = rates_at(stage, epoch);
   const std::vector<double> steps = steps_at(stage, epoch);
 

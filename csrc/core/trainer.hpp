@@ -23,6 +23,7 @@ struct Problem {
   const Dataset& data;
   const Panel& visible;        // n x visible columns, standardised
   const Floats& row_weight;    // n
+  const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
 };
 
@@ -60,6 +61,7 @@ class Trainer {
 
  private:
   void initialize();
+  PriorPass prior_pass(const StageOptions& stage, double spike) const;
   void load(const Index* rows, Index count, Batch& batch) const;
   void run_epoch(const StageOptions& stage, int epoch, EpochRecord& record);
   void train_batch(Index first, Index count, const std::vector<double>& rates,

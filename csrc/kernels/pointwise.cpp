@@ -67,9 +67,11 @@ void sghmc_with(const SghmcPass& pass, const float* h, const float* s, const flo
 }
 
 inline float log_prior_slope(const PriorPass& prior, float w) {
-  // Posterior probability that the weight came from the slab.
-  const float slab = logistic_fast(prior.log_odds + prior.half_gap * w * w);
-  return -w * (prior.inverse_spike + slab * (prior.inverse_slab - prior.inverse_spike));
+  // Posterior odds of the spike, capped where the slab no longer counts. Written with odds, the
+  // slab's pull does not cancel against the far larger 1/σ0² of the spike.
+  const float log_odds = prior.log_odds + prior.half_gap * w * w;
+  const float spike = exp_fast(log_odds > -40.0f ? -log_odds : 40.0f);
+  return -w * (prior.inverse_slab + spike * prior.inverse_spike) / (1.0f + spike);
 }
 
 }  // namespace

@@ -1,0 +1,253 @@
+"""Speed of the kernel and of what surrounds it, as ratios measured within one run.
+
+(a) An epoch over what numpy spends on that epoch's two first-layer matrix products.
+(b) Two starts on two threads over one start on one thread.
+(c) Seconds outside the kernel when 20 000 numeric columns are fitted by formula.
+(d) Seconds from Ctrl-C to KeyboardInterrupt.
+
+Prints a table and writes benchmarks/results/kernel.json. Asserts nothing: a busy machine is no
+defect.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+import cstonet as cs
+from cstonet import _core
+from cstonet.options import FitOptions, StageOptions
+from cstonet.presets import preset
+
+RESULTS = Path(__file__).parent / "results" / "kernel.json"
+
+N, P, HIDDEN, BATCH = 4000, 1000, (32, 16, 8), 100
+REPETITIONS = 9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure and what it should not exceed."""
+
+    what: str
+    value: float
+    unit: str
+    target: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is within the target."""
+        return self.value <= self.target
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def regression_data(n: int, p: int) -> pd.DataFrame:
+    """Numeric covariates, a treatment that depends on the first, an outcome on the first two."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, p)), columns=[f"x{j}" for j in range(1, p + 1)])
+    treat = rng.random(n) < 1 / (1 + np.exp(-frame["x1"].to_numpy()))
+    y = frame["x1"].to_numpy() + frame["x2"].to_numpy() * treat + rng.normal(size=n)
+    return pd.concat([pd.DataFrame({"y": y, "a": treat.astype(np.int64)}), frame], axis=1)
+
+
+def with_epochs(name: str, epochs: int) -> FitOptions:
+    """A preset's rules on the benchmark's network: one stage with the prior, nothing pruned."""
+    base = preset(name if name == "calibrated" else "paper:simulation1")
+    stage = replace(next(s for s in base.training.stages if s.prune), epochs=epochs, prune=False)
+    training = replace(base.training, stages=(stage,), batch_size=BATCH)
+    return base.replace(
+        training=training,
+        hidden=HIDDEN,
+        treatment_layer=2,
+        starts=1,
+        folds=1,
+        validation_fraction=0.0,
+    )
+
+
+class TrainTimer:
+    """Within the context, measures the seconds spent in the kernel's entry points."""
+
+    def __enter__(self) -> TrainTimer:
+        self.seconds = 0.0
+        self.originals = {name: getattr(_core, name) for name in ("train", "predict")}
+        for name, function in self.originals.items():
+            setattr(_core, name, self._timed(function))
+        return self
+
+    def _timed(self, function: Callable[..., object]) -> Callable[..., object]:
+        def timed(*args: object, **kwargs: object) -> object:
+            began = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        return timed
+
+    def __exit__(self, *_: object) -> None:
+        for name, function in self.originals.items():
+            setattr(_core, name, function)
+
+
+def train_seconds(model: cs.CausalStoNet, options: FitOptions, n_jobs: int) -> float:
+    with TrainTimer() as timer:
+        model.fit(options=options, n_jobs=n_jobs)
+    return timer.seconds
+
+
+def numpy_products(rows: int) -> Callable[[], None]:
+    """The two first-layer products of an epoch in float32: X W and X' R, batch by batch."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(rows, P)).astype(np.float32)
+    W = rng.normal(size=(P, HIDDEN[0])).astype(np.float32)
+    R = rng.normal(size=(BATCH, HIDDEN[0])).astype(np.float32)
+    forward = np.empty((BATCH, HIDDEN[0]), np.float32)
+    gradient = np.empty((P, HIDDEN[0]), np.float32)
+
+    def epoch() -> None:
+        for first in range(0, rows, BATCH):
+            batch = X[first : first + BATCH]
+            np.matmul(batch, W, out=forward)
+            np.matmul(batch.T, R, out=gradient)
+
+    return epoch
+
+
+def epoch_ratio(name: str, model: cs.CausalStoNet) -> tuple[float, float, float]:
+    """Milliseconds of a kernel epoch and of numpy's products, and the median of their ratios.
+
+    The epoch is the difference between a long and a short run, so that setting up and finishing
+    do not count. The three measurements alternate: whatever slows the machine slows them all.
+    """
+    few, many = 2, 22
+    products = numpy_products(N)
+    epochs, numpys, ratios = [], [], []
+    with threadpool_limits(limits=1):
+        products()
+        for _ in range(REPETITIONS):
+            short = train_seconds(model, with_epochs(name, few), 1)
+            numpy_seconds = seconds(lambda: [products() for _ in range(10)]) / 10
+            long = train_seconds(model, with_epochs(name, many), 1)
+            epochs.append((long - short) / (many - few))
+            numpys.append(numpy_seconds)
+            ratios.append(epochs[-1] / numpy_seconds)
+    return (
+        1e3 * statistics.median(epochs),
+        1e3 * statistics.median(numpys),
+        statistics.median(ratios),
+    )
+
+
+def two_threads_ratio(model: cs.CausalStoNet) -> float:
+    """Time of two starts on two threads over that of one start on one, both at their fastest.
+
+    On a machine of two cores anything else that runs takes a thread's core away, so that the
+    fastest repetition is the one that says something about the kernel.
+    """
+    one = with_epochs("calibrated", 60)
+    two = one.replace(starts=2)
+    pairs = [(train_seconds(model, one, 1), train_seconds(model, two, 2)) for _ in range(12)]
+    alone, together = zip(*pairs, strict=True)
+    return min(together) / min(alone)
+
+
+def seconds_outside_kernel(columns: int, rows: int) -> float:
+    """Formula, checks, plan, scaling, estimation and results of a wide frame."""
+    frame = regression_data(rows, columns)
+    options = preset("calibrated").replace(
+        training=replace(preset("calibrated").training, stages=(StageOptions(epochs=1),)),
+    )
+    outside = []
+    for _ in range(3):
+        with TrainTimer() as timer:
+            total = seconds(lambda: cs.fit("y ~ a | .", frame, options=options))
+        outside.append(total - timer.seconds)
+    return statistics.median(outside)
+
+
+def seconds_to_interrupt(model: cs.CausalStoNet) -> float:
+    """From SIGINT until KeyboardInterrupt reaches the caller of fit; the slowest of several."""
+    worst = 0.0
+    for delay in (0.3, 0.41, 0.53, 0.67, 0.79):
+        sent: list[float] = []
+
+        def send(sent: list[float] = sent) -> None:
+            sent.append(time.perf_counter())
+            signal.raise_signal(signal.SIGINT)
+
+        timer = threading.Timer(delay, send)
+        timer.start()
+        try:
+            model.fit(options=with_epochs("calibrated", 100_000), n_jobs=2, starts=2)
+        except KeyboardInterrupt:
+            worst = max(worst, time.perf_counter() - sent[0])
+        timer.join()
+    return worst
+
+
+def machine() -> dict[str, object]:
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            model = next(
+                line.split(":")[1].strip() for line in info if line.startswith("model name")
+            )
+    except (OSError, StopIteration):
+        pass
+    return {
+        "cpu": model,
+        "level": _core.level(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.system(),
+    }
+
+
+def main() -> None:
+    wide = regression_data(N, P)
+    model = cs.CausalStoNet.from_formula("y ~ a | .", wide)
+    figures = []
+    for name in ("calibrated", "paper"):
+        epoch, products, ratio = epoch_ratio(name, model)
+        print(f"{name}: epoch {epoch:.2f} ms, numpy's two products {products:.2f} ms")
+        figures.append(Figure(f"(a) epoch / numpy products, {name}", ratio, "x", 3.0))
+    figures += [
+        Figure("(b) two starts, two threads / one", two_threads_ratio(model), "x", 1.15),
+        Figure(
+            "(c) outside the kernel, p = 20 000", seconds_outside_kernel(20_000, 1000), "s", 1.0
+        ),
+        Figure("(d) Ctrl-C to KeyboardInterrupt", seconds_to_interrupt(model), "s", 0.1),
+    ]
+    about = machine()
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    print(f"{'':38}{'measured':>12}{'target':>12}")
+    for figure in figures:
+        verdict = "" if figure.met else "  missed"
+        print(
+            f"{figure.what:38}{figure.value:>10.3f} {figure.unit}{figure.target:>10.2f} "
+            f"{figure.unit}{verdict}"
+        )
+    RESULTS.parent.mkdir(exist_ok=True)
+    report = {"machine": about, "figures": [asdict(f) | {"met": f.met} for f in figures]}
+    RESULTS.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Command-line flags made from the options' own dataclasses and signatures.
+
+Names, types, choices and help texts have one home, where the options are defined; this module only
+translates them for argparse. Ranges are checked by the options themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+_SECTION = "Parameters"
+_LIST, _INTEGER, _NUMBER, _TEXT = "A,B,...", "INTEGER", "NUMBER", "TEXT"
+_NAMES = {
+    _LIST: "list of whole numbers",
+    _INTEGER: "whole number",
+    _NUMBER: "number",
+    _TEXT: "text",
+}
+
+
+def add_flag(
+    group: argparse._ActionsContainer, name: str, hint: object, text: str, default: object = None
+) -> None:
+    """Add ``--name`` to a parser or group.
+
+    Parameters
+    ----------
+    group
+        What to add it to.
+    name
+        Name of the option; underscores become hyphens.
+    hint
+        Its type: int, float, str, bool, a tuple of whole numbers, a Literal, or a union of these.
+    text
+        What it means.
+    default
+        Shown in the help if not None. The value of a flag that was not given is always None, so
+        that the option's own default counts.
+    """
+    help_text = text.replace("%", "%%") + ("" if default is None else f" (default: {default})")
+    flag = "--" + name.replace("_", "-")
+    if hint is bool:
+        group.add_argument(flag, action=argparse.BooleanOptionalAction, help=help_text)
+        return
+    choices = get_args(hint) if get_origin(hint) is Literal else None
+    reader = str if choices else _reader(hint)
+    group.add_argument(
+        flag,
+        type=reader,
+        choices=choices,
+        metavar=None if choices else _metavar(hint),
+        help=help_text,
+    )
+
+
+def parameter_docs(documented: object) -> dict[str, str]:
+    """Description of each parameter in a numpydoc docstring, on one line each."""
+    lines = inspect.cleandoc(documented.__doc__ or "").splitlines()
+    docs: dict[str, str] = {}
+    names: list[str] = []
+    for line in lines[lines.index(_SECTION) + 2 :]:
+        if line.startswith("---"):
+            break
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
+        for name in names if line.startswith(" ") else ():
+            docs[name] = " ".join([*filter(None, [docs.get(name)]), line.strip()])
+    return {name: text.replace("``", "") for name, text in docs.items()}
+
+
+def _kinds(hint: object) -> tuple[object, ...]:
+    """The members of a union, or the type itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _reader(hint: object) -> Callable[[str], Any]:
+    """From the text of a flag to a value of the type."""
+    kinds = _kinds(hint)
+
+    def read(text: str) -> Any:
+        for kind in kinds:
+            if get_origin(kind) is Literal and text in get_args(kind):
+                return text
+        for kind in kinds:
+            if get_origin(kind) is tuple:
+                return tuple(int(part) for part in text.split(","))
+            if kind in (int, float):
+                return kind(text)
+        return text
+
+    # argparse names the reader in its message: "invalid whole number value: 'many'".
+    read.__name__ = _NAMES[_metavar(hint)]
+    return read
+
+
+def _metavar(hint: object) -> str:
+    kinds = _kinds(hint)
+    if any(get_origin(kind) is tuple for kind in kinds):
+        return _LIST
+    if int in kinds:
+        return _INTEGER
+    return _NUMBER if float in kinds else _TEXT

@@ -1,0 +1,191 @@
+"""Shared fixtures: small known data, results around fake networks, and options for quick fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cstonet.estimators import Nuisances, estimate_effects
+from cstonet.options import FitOptions
+from cstonet.presets import preset
+from cstonet.results import CausalResults
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--regenerate-golden",
+        action="store_true",
+        help="rewrite the files under tests/golden instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def check_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with tests/golden/<name>, or rewrite that file under --regenerate-golden."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--regenerate-golden"):
+            path.write_text(text + "\n", encoding="utf-8")
+        assert path.exists(), f"{name} is missing: run pytest --regenerate-golden and read it"
+        assert text + "\n" == path.read_text(encoding="utf-8")
+
+    return check
+
+
+def known_nuisances(
+    n: int, rng: np.random.Generator, *, family: str = "gaussian", weighted: bool = False
+) -> tuple[np.ndarray, Nuisances]:
+    """Draw (X, nuisances) from a design whose nuisances are known: they are the true ones.
+
+    One covariate of three confounds. Gaussian: τ(x) = 2 + x1, so the population ATE is 2.
+    """
+    X = rng.normal(size=(n, 3))
+    p1 = 1 / (1 + np.exp(-X[:, 0]))
+    treatment = rng.binomial(1, p1)
+    if family == "binomial":
+        mu = 1 / (1 + np.exp(-(X[:, [0]] + np.array([-0.5, 0.5]))))
+        y = rng.binomial(1, mu[np.arange(n), treatment]).astype(float)
+    else:
+        mu = X[:, [0]] * np.array([1.0, 2.0]) + np.array([0.0, 2.0])
+        y = mu[np.arange(n), treatment] + rng.normal(size=n)
+    return X, Nuisances(
+        y=y,
+        treatment=treatment.astype(np.int64),
+        mu=mu,
+        propensity=np.column_stack([1 - p1, p1]),
+        weights=rng.uniform(0.5, 2, size=n) if weighted else None,
+        fold=np.arange(n) % 3,
+    )
+
+
+@pytest.fixture(scope="session")
+def draw_nuisances() -> Callable[..., tuple[np.ndarray, Nuisances]]:
+    return known_nuisances
+
+
+@dataclass(frozen=True)
+class FakePlan:
+    preset: str = "calibrated"
+    folds: int = 3
+    starts: int = 4
+    seed: int = 1
+    clip: float = 0.01
+    variance: str = "paper"
+    network_label: str = "3-8-4-1"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class FakePrediction:
+    mu: np.ndarray
+    propensity: np.ndarray
+
+
+class FakeNetworks:
+    """Predicts by the formulas of `known_nuisances`, gaussian."""
+
+    n_nonzero = 41
+    n_weights = 16_209
+    trace = pd.DataFrame({"fold": [0], "start": [0], "stage": ["train"], "epoch": [1]})
+    bic = pd.DataFrame({"fold": [0], "start": [0], "bic": [1.0], "chosen": [True]})
+
+    def predict(self, X: np.ndarray) -> FakePrediction:
+        p1 = 1 / (1 + np.exp(-X[:, 0]))
+        mu = X[:, [0]] * np.array([1.0, 2.0]) + np.array([0.0, 2.0])
+        return FakePrediction(mu, np.column_stack([1 - p1, p1]))
+
+
+def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> pd.DataFrame:
+    """Select the first `n_selected` covariates, less and less convincingly."""
+    rank = np.arange(len(covariates))
+    outcome_count = np.where(rank < n_selected, np.maximum(fits - rank // 4, 1), 0)
+    treatment_count = np.where(rank < n_selected, np.maximum(fits - 3 * rank, 0), 0)
+    table = pd.DataFrame(
+        {
+            "treatment": treatment_count > fits / 2,
+            "outcome": rank < n_selected,
+            "treatment_frequency": treatment_count / fits,
+            "outcome_frequency": outcome_count / fits,
+            "treatment_count": treatment_count,
+            "outcome_count": outcome_count,
+            "strength": np.where(rank < n_selected, 0.4 / (rank + 1), 0.0),
+        },
+        index=pd.Index(covariates, name="covariate"),
+    )
+    table.attrs["fits"] = fits
+    return table
+
+
+def results_with_fakes(
+    *,
+    n: int = 500,
+    n_covariates: int = 3,
+    n_selected: int = 1,
+    family: str = "gaussian",
+    weighted: bool = False,
+    clip: float = 0.01,
+    variance: str = "paper",
+    scale: float = 1.0,
+    plan: FakePlan | None = None,
+    notes: tuple[str, ...] = (),
+    **design_fields: Any,
+) -> CausalResults:
+    """Results on data of `known_nuisances`; `scale` is the unit of the outcome."""
+    from cstonet.design import Design
+
+    X, nuisances = known_nuisances(n, np.random.default_rng(7), family=family, weighted=weighted)
+    nuisances = replace(nuisances, y=scale * nuisances.y, mu=scale * nuisances.mu)
+    X = np.column_stack([X, np.zeros((n, n_covariates - 3))])
+    names = [f"x{j + 1}" for j in range(n_covariates)]
+    columns = np.column_stack([nuisances.y, nuisances.treatment, X])
+    frame = pd.DataFrame(columns, columns=["y", "treat", *names]).astype({"treat": int})
+    design = Design.from_formula("y ~ treat | .", frame, family=family)
+    design = replace(design, weights=nuisances.weights, **design_fields)
+    plan = plan or FakePlan(clip=clip, variance=variance, network_label=f"{n_covariates}-8-4-1")
+    return CausalResults(
+        design=design,
+        plan=plan,
+        effects=estimate_effects(
+            nuisances, levels=design.treatment_levels, clip=clip, variance=variance
+        ),
+        nuisances=nuisances,
+        selection=fake_selection(design.covariates, n_selected, plan.folds * plan.starts),
+        networks=FakeNetworks(),
+        notes=notes,
+        runtime=1.0,
+    )
+
+
+@pytest.fixture
+def make_results() -> Callable[..., CausalResults]:
+    return results_with_fakes
+
+
+@pytest.fixture
+def make_plan() -> type[FakePlan]:
+    return FakePlan
+
+
+def options_for_quick_fits(epochs: int = 12, **changes: Any) -> FitOptions:
+    """Take the default recipe on a small network, with few epochs in every stage."""
+    base = preset("calibrated")
+    stages = tuple(replace(stage, epochs=epochs) for stage in base.training.stages)
+    small: dict[str, Any] = {"hidden": (4, 3), "folds": 2, "starts": 1}
+    return base.replace(training=replace(base.training, stages=stages), **(small | changes))
+
+
+@pytest.fixture(scope="session")
+def quick_options() -> Callable[..., FitOptions]:
+    return options_for_quick_fits

@@ -1,0 +1,85 @@
+"""Pruning and paths of kept weights, against an enumeration of all paths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from networks import latent, observed
+from twins_network import feeding_units, pruned_masks, reaches
+
+from cstonet import _core
+from cstonet.network import NetworkSpec
+
+NETWORK = NetworkSpec(
+    4,
+    "tanh",
+    (
+        (latent(3),),
+        (latent(2), observed("bernoulli", 1, feeds=True), observed("bernoulli", 2)),
+        (latent(3),),
+        (observed("gaussian", 1),),
+    ),
+)
+
+
+def draw_weights(seed: int, spec: NetworkSpec = NETWORK) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [
+        rng.uniform(-1, 1, size=(feeding_units(spec, i - 1), units)).astype(np.float32)
+        for i, units in enumerate(spec.units)
+    ]
+
+
+def zero_biases(spec: NetworkSpec = NETWORK) -> list[np.ndarray]:
+    return [np.zeros(units, dtype=np.float32) for units in spec.units]
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.8, 0.95])
+@pytest.mark.parametrize("seed", range(20))
+def test_random_networks_agree_with_brute_force(seed: int, threshold: float) -> None:
+    weights = draw_weights(seed)
+    masks, paths = _core.prune_and_trace(NETWORK, weights, zero_biases(), threshold)
+    expected = pruned_masks(NETWORK, weights, threshold)
+    for actual, mask in zip(masks, expected, strict=True):
+        assert np.array_equal(actual != 0, mask)
+    assert paths == reaches(NETWORK, expected)
+
+
+def test_the_random_networks_are_neither_full_nor_empty() -> None:
+    """So that the comparison above meets open paths, blocked paths and units without a way out."""
+    open_paths, dead = [], 0
+    for seed in range(20):
+        weights = draw_weights(seed)
+        masks, paths = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.8)
+        open_paths += [reached for block in paths for reached in block]
+        dead += sum(np.sum((np.abs(w) > 0.8) & (m == 0)) for w, m in zip(weights, masks))
+    assert 0.1 < np.mean(open_paths) < 0.9
+    assert dead > 10
+
+
+def test_a_weight_at_the_threshold_is_pruned() -> None:
+    weights = [np.full_like(w, 0.5) for w in draw_weights(0)]
+    masks, _ = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.5)
+    assert not any(np.any(m) for m in masks)
+    masks, _ = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.499)
+    assert all(np.all(m == 1) for m in masks)
+
+
+def test_paths_do_not_run_through_the_treatment() -> None:
+    """x -> treatment -> outcome: x belongs to the treatment's model, not to the outcome's."""
+    spec = NetworkSpec(
+        2,
+        "tanh",
+        (
+            (latent(1),),
+            (latent(1), observed("bernoulli", 1, feeds=True)),
+            (observed("gaussian", 1),),
+        ),
+    )
+    ones = np.ones
+    weights = [ones((2, 1)), np.array([[0.0, 1.0]]), np.array([[0.0], [1.0]])]
+    weights = [w.astype(np.float32) for w in weights]
+    weights[0][1] = 0
+    _, (treatment, outcome) = _core.prune_and_trace(spec, weights, zero_biases(spec), 0.5)
+    assert treatment == [True, False]
+    assert outcome == [False, False]

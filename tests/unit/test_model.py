@@ -1,0 +1,485 @@
+"""Fits from end to end through the public names: what works, what is refused, what is promised."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cstonet as cs
+from cstonet import errors
+from cstonet.options import FitOptions
+from cstonet.presets import PRESETS, preset
+
+N, P = 160, 4
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return cs.datasets.simulation2(n=N, p=5, seed=2).data.drop(columns="x5")
+
+
+@pytest.fixture(scope="module")
+def options(quick_options) -> FitOptions:
+    return quick_options()
+
+
+@pytest.fixture(scope="module")
+def fitted(frame, options):
+    return cs.fit("y ~ treat | .", frame, options=options, seed=3)
+
+
+def assert_same_fit(one, other):
+    np.testing.assert_array_equal(one.params.to_numpy(), other.params.to_numpy())
+    np.testing.assert_array_equal(one.bse.to_numpy(), other.bse.to_numpy())
+    np.testing.assert_array_equal(one.nuisances.mu, other.nuisances.mu)
+    np.testing.assert_array_equal(one.nuisances.propensity, other.nuisances.propensity)
+
+
+# What a fit is -----------------------------------------------------------------------------------
+
+
+def test_a_fit_has_all_its_parts(fitted):
+    assert list(fitted.params.index) == ["ATE", "POM[0]", "POM[1]"]
+    assert fitted.params["ATE"] == pytest.approx(fitted.params["POM[1]"] - fitted.params["POM[0]"])
+    assert (fitted.bse > 0).all()
+    assert fitted.nobs == N
+    assert list(fitted.selection.index) == ["x1", "x2", "x3", "x4"]
+    assert fitted.selection.attrs["fits"] == 2
+    assert set(fitted.nuisances.fold) == {0, 1}
+    assert fitted.runtime > 0
+    for text in ("y ~ treat | .", "2-fold cross-fit", f"{P}-4-3-1", "custom", "1 x 2, 3"):
+        assert text in str(fitted.summary())
+
+
+def test_nuisances_are_out_of_fold(fitted):
+    """Each row is predicted by the one network of the fold that left it out."""
+    for number, (split, network) in enumerate(
+        zip(fitted.networks.splits, fitted.networks.chosen, strict=True)
+    ):
+        assert network.fold == number
+        assert not set(split.test) & {*split.fit, *split.validation}
+        alone = replace(fitted.networks, chosen=(network,))
+        part = alone.predict(fitted.design.X[split.test])
+        np.testing.assert_allclose(part.mu, fitted.nuisances.mu[split.test], rtol=1e-6)
+        np.testing.assert_allclose(
+            part.propensity, fitted.nuisances.propensity[split.test], rtol=1e-6
+        )
+
+
+def test_trace_and_criterion_cover_every_start(frame, options):
+    results = cs.fit("y ~ treat | .", frame, options=options, starts=2, folds=3)
+    epochs = sum(stage.epochs for stage in results.plan.training.stages)
+    assert len(results.trace) == 2 * 3 * epochs
+    bic = results.networks.bic
+    assert len(bic) == 6
+    best = bic.loc[bic.groupby("fold")["bic"].idxmin(), "chosen"]
+    assert best.all()
+    assert bic["chosen"].sum() == 3
+
+
+def test_formula_class_and_arrays_are_one_model(frame, fitted, options):
+    by_class = cs.CausalStoNet.from_formula("y ~ treat | .", frame).fit(options=options, seed=3)
+    assert_same_fit(fitted, by_class)
+    X = frame[["x1", "x2", "x3", "x4"]]
+    by_array = cs.CausalStoNet(frame["y"], frame["treat"], X.to_numpy()).fit(
+        options=options, seed=3
+    )
+    assert_same_fit(fitted, by_array)
+    assert by_array.design.formula is None
+
+
+def test_layout_and_dtype_of_the_covariates_do_not_matter(frame, options, tmp_path):
+    single = frame[["x1", "x2", "x3", "x4"]].to_numpy(np.float32)
+    path = tmp_path / "x.bin"
+    single.tofile(path)
+    layouts = [
+        np.ascontiguousarray(single),
+        np.asfortranarray(single),
+        single.astype(np.float64),
+        np.memmap(path, dtype=np.float32, mode="r", shape=single.shape),
+        np.repeat(single, 2, axis=0)[::2],  # strides that are neither
+        pd.DataFrame(single),
+    ]
+    fits = [cs.CausalStoNet(frame["y"], frame["treat"], X).fit(options=options) for X in layouts]
+    in_place = cs.CausalStoNet(frame["y"], frame["treat"], single).fit(
+        options=options, pack_bytes=0
+    )
+    for other in [*fits[1:], in_place]:
+        assert_same_fit(fits[0], other)
+
+
+def test_a_fit_changes_nothing_and_keeps_nothing_of_the_frame(frame, options):
+    mine = frame.copy()
+    results = cs.fit("y ~ treat | .", mine, options=options)
+    pd.testing.assert_frame_equal(mine, frame)
+    before = results.params.copy()
+    mine.loc[:, "y"] = 0.0
+    pd.testing.assert_series_equal(results.params, before)
+    assert results.design.y.std() > 0
+
+
+def test_predictions_for_new_units(fitted, frame):
+    new = frame.iloc[:7].set_index(pd.Index(list("abcdefg")))
+    outcomes = fitted.potential_outcomes(new)
+    assert outcomes.shape == (7, 2)
+    np.testing.assert_allclose(fitted.cate(new), outcomes[1] - outcomes[0])
+    assert fitted.propensity(new).between(0, 1).all()
+    assert list(fitted.predict(new).index) == list("abcdefg")
+    each = [replace(fitted.networks, chosen=(net,)) for net in fitted.networks.chosen]
+    X = new[["x1", "x2", "x3", "x4"]].to_numpy()
+    mean = np.mean([networks.predict(X).mu for networks in each], axis=0)
+    np.testing.assert_allclose(outcomes, mean)
+
+
+def test_binary_outcome(options):
+    data = cs.datasets.simulation2(n=N, p=5, seed=3, outcome="binomial").data
+    results = cs.fit("y ~ treat | .", data, options=options)
+    assert results.design.family == "binomial"
+    assert ((results.nuisances.mu > 0) & (results.nuisances.mu < 1)).all()
+    text = str(results.summary())
+    assert "risk difference" in text
+    assert '"binomial" inferred' in text
+    as_numbers = cs.fit("y ~ treat | .", data, options=options, family="gaussian")
+    assert as_numbers.design.family == "gaussian"
+    assert as_numbers.params["ATE"] != results.params["ATE"]
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
+def test_activations(frame, options, activation):
+    results = cs.fit("y ~ treat | .", frame, options=options, activation=activation)
+    assert np.isfinite(results.params).all()
+    assert results.plan.network.activation == activation
+
+
+def test_whole_weights_are_repeated_rows(quick_options):
+    """Weights that favour those who benefit more move the estimate as repeating their rows does."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(600, 2))
+    treat = rng.binomial(1, 0.5, size=600)
+    y = x[:, 0] + treat * (1 + 3 * (x[:, 1] > 0)) + 0.5 * rng.normal(size=600)
+    data = pd.DataFrame({"y": y, "treat": treat, "x1": x[:, 0], "x2": x[:, 1]})
+    weight = np.where(x[:, 1] > 0, 3, 1)
+    stages = (replace(quick_options().training.stages[0], epochs=80),)
+    options = quick_options(hidden=(8, 4), starts=2)
+    options = options.replace(training=replace(options.training, stages=stages))
+    weighted = cs.fit("y ~ treat | x1 + x2", data, weights=weight, options=options)
+    repeated = cs.fit("y ~ treat | .", data.loc[data.index.repeat(weight)], options=options)
+    plain = cs.fit("y ~ treat | .", data, options=options)
+    # The expected effects are 1 + 3 * 3/4 and 1 + 3 * 1/2: far apart in standard errors. Repeated
+    # rows make the error look smaller than it is; that of the weighted fit is the honest one.
+    tolerance = 3 * 2**0.5 * weighted.bse["ATE"]
+    assert weighted.params["ATE"] - plain.params["ATE"] > 1.5 * tolerance
+    assert abs(weighted.params["ATE"] - repeated.params["ATE"]) < tolerance
+
+
+# Options -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_makes_a_plan(frame, name):
+    plan = cs.CausalStoNet.from_formula("y ~ treat | .", frame).plan(name)
+    assert plan.preset == name
+    assert "auto" not in plan.to_json()
+
+
+def test_published_schedule_runs(frame):
+    """Preset "paper", with only its epochs cut short: the rest of the schedule as published."""
+    published = preset("paper")
+    stages = tuple(replace(stage, epochs=3) for stage in published.training.stages)
+    short = replace(published.training, stages=stages)
+    results = cs.fit("y ~ treat | .", frame, preset="paper", training=short, starts=2)
+    assert results.plan.preset == "paper"
+    assert results.plan.network_label == "4-8-6-5-1"
+    assert results.plan.training.optimizer.rule == "momentum"
+    assert list(results.trace["stage"].unique()) == [0, 1, 2]
+
+
+def test_plan_is_what_fit_does_and_is_plain_data(frame, fitted, options):
+    model = cs.CausalStoNet.from_formula("y ~ treat | .", frame)
+    plan = model.plan(options=options, seed=3)
+    assert plan == fitted.plan
+    stored = json.loads(plan.to_json())
+    assert stored["folds"] == 2
+    assert stored["seed"] == 3
+    assert stored["training"]["stages"][0]["epochs"] == 12
+    assert model.plan(options=options, seed=3, clip=0.1) != plan
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"clip": 0.5}, r"FitOptions.clip must be a number in \[0, 0.5\); got 0.5"),
+        ({"clip": "small"}, "got 'small'"),
+        ({"starts": 0}, "starts must be a whole number from 1"),
+        ({"starts": 2.0}, "starts must be a whole number"),
+        ({"folds": -3}, "folds must be a whole number from 1"),
+        ({"folds": True}, "folds must be a whole number"),
+        ({"hidden": (8, 0)}, "hidden must be a tuple of whole numbers"),
+        ({"hidden": [8, 4]}, "hidden must be a tuple of whole numbers"),
+        ({"hidden": (4, 1), "treatment_layer": 2}, "needs at least one unit besides"),
+        (
+            {"hidden": (4,), "treatment_layer": 2},
+            "treatment_layer must be a whole number from 1 to 1",
+        ),
+        ({"activation": "swish"}, "activation must be one of 'tanh', 'sigmoid', 'relu'"),
+        ({"variance": "robust"}, "variance must be one of 'paper', 'influence'"),
+        ({"validation_fraction": 0.9}, r"validation_fraction must be a number in \[0, 0.5\]"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"preset": "best"}, "Unknown preset 'best'. Choose one of calibrated, paper"),
+        ({"progress": "bar"}, "progress must be None, True or a function"),
+        ({"options": {"folds": 3}}, "options must be a FitOptions"),
+        ({"family": "poisson"}, "family='poisson' is not available"),
+        ({"missing": "mar"}, "missing='mar' is not available"),
+        ({"fold": 3}, "Unknown option 'fold'. Did you mean 'folds'"),
+        ({"dropout": 0.5}, "Unknown option 'dropout'. The options of a fit are: training, hidden"),
+    ],
+)
+def test_options_out_of_range(frame, change, says):
+    with pytest.raises(errors.OptionError, match=says):
+        cs.fit("y ~ treat | .", frame, **change)
+
+
+# Bad data ----------------------------------------------------------------------------------------
+
+
+def with_value(frame, column, value):
+    changed = frame.astype({column: np.float64})
+    changed.loc[changed.index[3], column] = value
+    return changed
+
+
+BAD_DATA = {
+    "unknown column": (
+        lambda f: f,
+        "y ~ treat | x1 + xx",
+        {},
+        errors.UnknownColumnError,
+        "no column 'xx'",
+    ),
+    "constant treatment": (
+        lambda f: f.assign(treat=1),
+        "y ~ treat | .",
+        {},
+        errors.ConstantTreatmentError,
+        "'treat'",
+    ),
+    "one-armed data": (
+        lambda f: f.assign(treat=(np.arange(len(f)) == 0).astype(int)),
+        "y ~ treat | .",
+        {},
+        errors.OneArmedError,
+        "'treat'",
+    ),
+    "one-armed fold": (
+        lambda f: f.assign(treat=(np.arange(len(f)) < 4).astype(int)),
+        "y ~ treat | .",
+        {"folds": 5},
+        errors.OneArmedError,
+        "Treatment arm 1 has 4 unit.*with 5 fold.*at least 5",
+    ),
+    "not binary though declared so": (
+        lambda f: f.assign(treat=np.arange(len(f)) % 3),
+        "y ~ treat | .",
+        {"treatment": "binary"},
+        errors.TreatmentTypeError,
+        "'treat'",
+    ),
+    "NaN in y": (
+        lambda f: with_value(f, "y", np.nan),
+        "y ~ treat | .",
+        {},
+        errors.MissingValuesError,
+        "(?s)'y'.*missing='drop'",
+    ),
+    "NaN in treat": (
+        lambda f: with_value(f, "treat", np.nan),
+        "y ~ treat | .",
+        {},
+        errors.MissingValuesError,
+        "'treat'",
+    ),
+    "NaN in X": (
+        lambda f: with_value(f, "x2", np.nan),
+        "y ~ treat | .",
+        {},
+        errors.MissingValuesError,
+        "'x2'",
+    ),
+    "inf in y": (
+        lambda f: with_value(f, "y", np.inf),
+        "y ~ treat | .",
+        {},
+        errors.InfiniteValuesError,
+        "'y'",
+    ),
+    "inf in X": (
+        lambda f: with_value(f, "x2", -np.inf),
+        "y ~ treat | .",
+        {},
+        errors.InfiniteValuesError,
+        "'x2'",
+    ),
+    "empty frame": (
+        lambda f: f.iloc[:0],
+        "y ~ treat | .",
+        {},
+        errors.EmptyDataError,
+        "empty",
+    ),
+    "fewer rows than folds": (
+        lambda f: f.iloc[:12],
+        "y ~ treat | .",
+        {"folds": 13},
+        errors.TooFewRowsError,
+        "13 folds need at least 13 rows, but there are 12",
+    ),
+    "duplicate column names": (
+        lambda f: f.rename(columns={"x2": "x1"}),
+        "y ~ treat | .",
+        {},
+        errors.DuplicateColumnError,
+        "'x1'",
+    ),
+    "object column without levels": (
+        lambda f: f.assign(x2=[{"a": 1}, *[3.0] * (len(f) - 1)]),
+        "y ~ treat | .",
+        {},
+        errors.ColumnTypeError,
+        "'x2'",
+    ),
+    "covariate equal to the treatment": (
+        lambda f: f.assign(x2=3 - 2 * f["treat"]),
+        "y ~ treat | .",
+        {},
+        errors.TreatmentLeakError,
+        "'x2'",
+    ),
+    "weights of wrong length": (
+        lambda f: f,
+        "y ~ treat | .",
+        {"weights": np.ones(3)},
+        errors.LengthMismatchError,
+        "3",
+    ),
+    "unreadable formula": (lambda f: f, "y ~ treat", {}, errors.FormulaError, "covariates"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data_have_named_errors_and_change_nothing(frame, case):
+    spoil, formula, arguments, error, says = BAD_DATA[case]
+    bad = spoil(frame.copy())
+    before = bad.copy()
+    with pytest.raises(error, match=says) as caught:
+        cs.fit(formula, bad, **arguments)
+    assert isinstance(caught.value, errors.CStoNetError)
+    pd.testing.assert_frame_equal(bad, before)
+
+
+def test_training_that_breaks_down_says_so(frame, options):
+    """A learning rate beyond all bounds: every start diverges, and the message says what to do."""
+    training = replace(
+        options.training,
+        stages=(replace(options.training.stages[0], epochs=5, rate=(1e38,) * 3),),
+        optimizer=replace(options.training.optimizer, rule="momentum"),
+    )
+    with pytest.raises(errors.NumericalError, match=r"Every start of fold 1 diverged.*calibrated"):
+        cs.fit("y ~ treat | .", frame, options=options.replace(training=training))
+
+
+# Progress, interruption, processes ---------------------------------------------------------------
+
+
+def test_progress_is_reported(frame, options, capsys):
+    calls = []
+    results = cs.fit("y ~ treat | .", frame, options=options, progress=lambda *c: calls.append(c))
+    total = 2 * sum(stage.epochs for stage in results.plan.training.stages)
+    assert calls[-1] == (total, total)
+    assert calls == sorted(calls)
+    assert {of for _, of in calls} == {total}
+    cs.fit("y ~ treat | .", frame, options=options, progress=True)
+    assert f"{total}/{total}" in capsys.readouterr().err
+
+
+def test_exceptions_of_the_callback_reach_the_caller(frame, quick_options):
+    class Enough(Exception):
+        pass
+
+    def stop(done, total):
+        raise Enough(f"{done} of {total}")
+
+    # So many epochs that the callback is called long before the end.
+    with pytest.raises(Enough, match="of 600000"):
+        cs.fit("y ~ treat | .", frame, options=quick_options(epochs=100_000), progress=stop)
+
+
+INTERRUPTED_FIT = """
+import sys, cstonet as cs
+from cstonet.options import StageOptions
+from cstonet.presets import preset
+from dataclasses import replace
+
+options = preset("calibrated")
+options = options.replace(
+    training=replace(options.training, stages=(StageOptions(epochs=1_000_000),))
+)
+data = cs.datasets.simulation2(n=500, p=5).data
+told = []
+def report(done, total):
+    if not told:
+        told.append(True)
+        print("training", flush=True)
+try:
+    cs.fit("y ~ treat | .", data, options=options, progress=report)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    quick = options.replace(training=replace(options.training, stages=(StageOptions(epochs=2),)))
+    cs.fit("y ~ treat | .", data, options=quick)
+    print("fitted again", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_ctrl_c_interrupts_a_fit():
+    """The training would take hours: that the child ends at all is what is tested."""
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED_FIT], stdout=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            assert child.stdout.readline() == "training\n"
+            child.send_signal(signal.SIGINT)
+            rest, _ = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert rest == "interrupted\nfitted again\n"
+    assert child.returncode == 0
+
+
+def fit_in_child(frame, options, pipe):
+    pipe.send(cs.fit("y ~ treat | .", frame, options=options, seed=3, n_jobs=2).params.to_numpy())
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_fork_after_a_fit(frame, options, fitted):
+    """Threads that outlive a call would hang a forked child at its first fit."""
+    cs.fit("y ~ treat | .", frame, options=options, n_jobs=2)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=fit_in_child, args=(frame, options, sender))
+    child.start()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        np.testing.assert_array_equal(receiver.recv(), fitted.params.to_numpy())
+        child.join(60)
+    finally:
+        child.kill()
