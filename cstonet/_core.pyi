@@ -55,18 +55,42 @@ class SweepResult:
     @property
     def log_likelihood(self) -> NDArray[np.float64]: ...
 
+class Dataset:
+    def __init__(
+        self,
+        x: NDArray[np.floating],
+        center: NDArray[np.float64],
+        inverse_scale: NDArray[np.float64],
+        limit: float,
+        pack_bytes: int,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def is_packed(self) -> bool: ...
+    def gather(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> NDArray[np.float32]: ...
+
+def score_statistics(
+    data: Dataset,
+    rows: NDArray[np.int64],
+    directions: NDArray[np.float32],
+    threads: int,
+    progress: Callable[[int], object] | None = None,
+) -> NDArray[np.float32]: ...
 def train(
     network: NetworkSpec,
     options: TrainingOptions,
-    x: NDArray[np.floating],
-    center: NDArray[np.float64],
-    inverse_scale: NDArray[np.float64],
+    data: Dataset,
+    inputs: NDArray[np.int64],
     visible: NDArray[np.float32],
     row_weight: NDArray[np.float32],
     tasks: list[tuple[int, int, NDArray[np.int64], NDArray[np.int64]]],
     seed: int,
     threads: int,
-    pack_bytes: int,
     progress: Callable[[int], object] | None = None,
     structure: list[NDArray[np.float32]] | None = None,
 ) -> list[TaskResult]: ...
@@ -75,9 +99,7 @@ def predict(
     weights: list[NDArray[np.float32]],
     biases: list[NDArray[np.float32]],
     inputs: NDArray[np.int64],
-    x: NDArray[np.floating],
-    center: NDArray[np.float64],
-    inverse_scale: NDArray[np.float64],
+    data: Dataset,
     rows: NDArray[np.int64],
     clamp: NDArray[np.float32],
     threads: int,
@@ -132,14 +154,6 @@ def random_bits(
 def activation(
     kind: str, z: NDArray[np.float32], d: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]: ...
-def gather(
-    x: NDArray[Any],
-    center: NDArray[np.float64],
-    inverse_scale: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64] | None,
-    pack_bytes: int,
-) -> NDArray[np.float32]: ...
 def multiply(
     a: NDArray[np.float32], b: NDArray[np.float32], transpose: bool
 ) -> NDArray[np.float32]: ...

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
 from cstonet.estimators import Nuisances, estimate_effects
+from cstonet.networks import FittedNetworks
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
 from cstonet.presets import preset as preset_options
@@ -20,7 +20,7 @@ from cstonet.progress import progress_reporter
 from cstonet.results import CausalResults
 from cstonet.selection import selection_table
 from cstonet.splits import check_folds
-from cstonet.training import FittedNetworks, thread_count, train_networks
+from cstonet.training import fold_numbers, thread_count, train_networks
 
 
 class CausalStoNet:
@@ -165,14 +165,12 @@ class CausalStoNet:
         design = self.design
         check_folds(design.treatment, design.treatment_levels, plan.folds)
         with progress_reporter(progress) as report:
-            networks = train_networks(design, plan, threads=threads, progress=report)
-        prediction = networks.predict_out_of_fold(design.X)
-        fold = np.zeros(len(design.y), dtype=np.int64)
-        for number, split in enumerate(networks.splits):
-            fold[split.test] = number
+            networks, data = train_networks(design, plan, threads=threads, progress=report)
+        prediction = networks.predict_out_of_fold(data)
         nuisances = Nuisances(
             y=design.y, treatment=design.treatment, mu=prediction.mu,
-            propensity=prediction.propensity, weights=design.weights, fold=fold,
+            propensity=prediction.propensity, weights=design.weights,
+            fold=fold_numbers(networks.splits, len(design.y)),
         )
         effects = estimate_effects(
             nuisances, levels=design.treatment_levels, clip=plan.clip, variance=plan.variance
@@ -197,11 +195,11 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
             f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
             f"diverged and were left out (first: {networks.failures[0]})."
         )
-    empty = sum(net.nonzero == 0 or len(net.inputs) == 0 for net in networks.chosen)
+    empty = sum(all(len(net.inputs) == 0 for net in fold) for fold in networks.chosen)
     if empty:
         notes.append(
-            f"{empty} of {len(networks.chosen)} chosen networks kept no covariate: pruning found "
-            "nothing to explain."
+            f"In {empty} of {len(networks.chosen)} folds no covariate entered either model: the "
+            "effect is adjusted for nothing there."
         )
     return tuple(notes)
 

@@ -65,6 +65,15 @@ def _check_flag(owner: object, name: str) -> None:
         _fail(owner, name, getattr(owner, name), "True or False")
 
 
+def _check_units(owner: object, name: str) -> None:
+    """A tuple of layer widths."""
+    units = getattr(owner, name)
+    if not isinstance(units, tuple) or not 1 <= len(units) <= 100 or not all(
+        isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
+    ):
+        _fail(owner, name, units, "a tuple of whole numbers such as (16, 8, 4)")
+
+
 def _check_positive_tuple(owner: object, name: str) -> None:
     """A tuple of positive numbers, one per layer, or ``"auto"``."""
     value = getattr(owner, name)
@@ -258,6 +267,49 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Search for the covariates of each model, from the empty support outwards.
+
+    The search alternates refits on the current support with two moves: grow, by score tests of the
+    weights that are not in the network, and prune, by the same test of those that are.
+
+    Parameters
+    ----------
+    training
+        How the working networks are trained.
+    hidden
+        Units of the working networks.
+    updates
+        Parameter updates of a stage whose epochs are ``"auto"``.
+    margin
+        A score must exceed sqrt(2 log m) by this much, m being the number of scores it was the
+        largest of.
+    rounds
+        Most rounds of growing.
+    screen
+        Sure independence screening: only so many covariates with the largest marginal scores take
+        part; None: all do.
+    """
+
+    training: TrainingOptions
+    hidden: tuple[int, ...] = (16, 8, 4)
+    updates: int = 2400
+    margin: float = 1.0
+    rounds: int = 25
+    screen: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.training, TrainingOptions):
+            _fail(self, "training", self.training, "a TrainingOptions")
+        _check_units(self, "hidden")
+        _check_integer(self, "updates", 1, 10_000_000)
+        _check_number(self, "margin", -3, 10)
+        _check_integer(self, "rounds", 1, 1000)
+        if self.screen is not None:
+            _check_integer(self, "screen", 1, 10_000_000)
+
+
+@dataclass(frozen=True, slots=True)
 class FitOptions:
     """Everything a fit may be told. Presets are values of this class.
 
@@ -273,8 +325,16 @@ class FitOptions:
         ψ of the latent units.
     treatment_weight
         Factor on the treatment's log-likelihood while training; 1 in a proper model.
+    treatment_units
+        First-layer units reserved for the treatment model when the structure is searched for.
+    search
+        Search for the covariates first; None trains one network on all of them and prunes it.
+    updates
+        Parameter updates of a stage whose epochs are ``"auto"``.
     starts
-        Random starts per fold; the one of smallest BIC is used.
+        Random starts per fold.
+    ensemble
+        How many starts of smallest BIC are averaged (at most all); 1 uses the best alone.
     folds
         Folds of the cross-fitting; 1 trains and estimates on the same rows.
     validation_fraction
@@ -284,6 +344,8 @@ class FitOptions:
     variance
         ``"paper"``: V̂_τ of the paper's appendix; ``"influence"``: variance of the influence
         function.
+    outlier_limit
+        Standardised covariates are held within ± this.
     pack_bytes
         Covariates are packed into a float32 copy up to this size, and read in place above it.
     """
@@ -293,11 +355,16 @@ class FitOptions:
     treatment_layer: int | Auto = "auto"
     activation: Activation = "tanh"
     treatment_weight: float = 1.0
+    treatment_units: int | Auto = "auto"
+    search: SearchOptions | None = None
+    updates: int = 4000
     starts: int = 3
+    ensemble: int = 1
     folds: int = 3
     validation_fraction: float = 0.2
     clip: float = 0.01
     variance: VarianceKind = "paper"
+    outlier_limit: float = 1e6
     pack_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
@@ -306,7 +373,13 @@ class FitOptions:
         self._check_hidden()
         _check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
         _check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
+        _check_integer(self, "treatment_units", 1, 10_000, auto=True)
+        if self.search is not None and not isinstance(self.search, SearchOptions):
+            _fail(self, "search", self.search, "a SearchOptions or None")
+        _check_integer(self, "updates", 1, 10_000_000)
         _check_integer(self, "starts", 1, 10_000)
+        _check_integer(self, "ensemble", 1, 10_000)
+        _check_number(self, "outlier_limit", 1, 1e6)
         _check_integer(self, "folds", 1, 1000)
         _check_number(self, "validation_fraction", 0, 0.5)
         _check_number(self, "clip", 0, 0.5, open_high=True)
@@ -317,12 +390,8 @@ class FitOptions:
         if isinstance(self.hidden, str) and self.hidden == "auto":
             _check_integer(self, "treatment_layer", 1, 100, auto=True)
             return
-        units = self.hidden
-        if not isinstance(units, tuple) or not 1 <= len(units) <= 100 or not all(
-            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
-        ):
-            _fail(self, "hidden", units, 'a tuple of whole numbers such as (16, 8, 4), or "auto"')
-        _check_integer(self, "treatment_layer", 1, len(units), auto=True)
+        _check_units(self, "hidden")
+        _check_integer(self, "treatment_layer", 1, len(self.hidden), auto=True)
 
     def replace(self, **changes: Any) -> FitOptions:
         """A copy with some options changed; an unknown name says what was probably meant."""

@@ -14,18 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from cstonet.errors import OptionError
 from cstonet.network import NetworkSpec, causal_network
-from cstonet.options import FitOptions, SamplerOptions, StageOptions, TrainingOptions
+from cstonet.options import (
+    FitOptions,
+    SamplerOptions,
+    SearchOptions,
+    StageOptions,
+    TrainingOptions,
+    VarianceKind,
+)
 
 if TYPE_CHECKING:
     from cstonet.design import Design
 
-DEFAULT_HIDDEN = (16, 8, 4)
-DEFAULT_RATE = 5e-3
+DEFAULT_RATE = 1e-2
 LARGE_BATCH, SMALL_BATCH = 100, 50
-# Updates a stage should have, and the passes over the data it has at least: small samples need
-# many passes, large ones are done after few.
-STAGE_UPDATES = 4000
-STAGE_EPOCHS = (20, 200)
+ROWS_FOR_LARGE_BATCH = 5000
+# Bounds on the epochs of an automatic stage: at least some passes over the data however large,
+# and not endlessly many however small.
+FEWEST_EPOCHS = 40
+FEWEST_UPDATES_PER_EPOCH = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +44,32 @@ class Plan:
     preset
         Name of the preset the options came from.
     network
-        Layers and blocks.
+        Layers and blocks of the final networks, on all covariates.
+    treatment_units
+        Units of the treatment model below its layer, where the structure is searched for.
     training
         Training options without ``"auto"``.
-    starts, folds, seed, validation_fraction, clip, variance, pack_bytes
+    search, search_network, search_treatment_units
+        The same for the working networks of the structure search; None and 0 without one.
+    starts, ensemble, folds, seed, validation_fraction, clip, variance, outlier_limit, pack_bytes
         See :class:`cstonet.options.FitOptions`.
     """
 
     preset: str
     network: NetworkSpec
+    treatment_units: int
     training: TrainingOptions
+    search: SearchOptions | None
+    search_network: NetworkSpec | None
+    search_treatment_units: int
     starts: int
+    ensemble: int
     folds: int
     seed: int
     validation_fraction: float
     clip: float
-    variance: str
+    variance: VarianceKind
+    outlier_limit: float
     pack_bytes: int
 
     @property
@@ -60,48 +77,85 @@ class Plan:
         """Layer widths from covariates to outcome."""
         return self.network.label
 
-    def to_json(self) -> str:
-        """The plan as JSON text."""
-        return json.dumps(dataclasses.asdict(self), indent=2)
-
     def to_dict(self) -> dict[str, Any]:
         """The plan as nested dictionaries."""
         return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """The plan as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
 
 
 def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) -> Plan:
     """Resolve every automatic option for this design."""
     n, p = design.X.shape
-    hidden = DEFAULT_HIDDEN if options.hidden == "auto" else options.hidden
-    layer = options.treatment_layer
-    # The middle: layers before it are shared by both models, layers after it see the treatment.
-    treatment_layer = (len(hidden) + 1) // 2 if layer == "auto" else layer
-    network = causal_network(
-        p,
-        hidden,
-        treatment_layer,
-        outcome="bernoulli" if design.family == "binomial" else "gaussian",
-        activation=options.activation,
-        treatment_weight=options.treatment_weight,
-    )
+    outcome = "bernoulli" if design.family == "binomial" else "gaussian"
     # Rows the gradient sees in each fold.
     in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
+    hidden = automatic_widths(rows) if options.hidden == "auto" else options.hidden
+
+    def network(units: tuple[int, ...]) -> NetworkSpec:
+        layer = options.treatment_layer
+        # The middle: layers before it describe the covariates, layers after it see the treatment.
+        middle = (len(units) + 1) // 2
+        return causal_network(
+            p, units, middle if layer == "auto" else layer, outcome=outcome,
+            activation=options.activation, treatment_weight=options.treatment_weight,
+        )
+
+    search = options.search
+    if search is not None:
+        training = resolve_training(
+            search.training, depth=len(search.hidden), rows=rows, updates=search.updates
+        )
+        search = dataclasses.replace(search, training=training)
     return Plan(
         preset=preset,
-        network=network,
-        training=resolve_training(options.training, depth=len(hidden), rows=rows),
+        network=network(hidden),
+        treatment_units=_treatment_units(hidden, options),
+        training=resolve_training(
+            options.training, depth=len(hidden), rows=rows, updates=options.updates
+        ),
+        search=search,
+        search_network=None if search is None else network(search.hidden),
+        search_treatment_units=0 if search is None else _treatment_units(search.hidden, options),
         starts=options.starts,
+        ensemble=min(options.ensemble, options.starts),
         folds=options.folds,
         seed=seed,
         validation_fraction=options.validation_fraction,
         clip=options.clip,
         variance=options.variance,
+        outlier_limit=options.outlier_limit,
         pack_bytes=options.pack_bytes,
     )
 
 
-def resolve_training(options: TrainingOptions, *, depth: int, rows: int) -> TrainingOptions:
+def automatic_widths(rows: int) -> tuple[int, int, int]:
+    """Hidden units for so many training rows: width grows with the cube root of the sample.
+
+    The ridge of the slab, not the width, bounds the complexity of the fit; the width must only not
+    be in the way.
+    """
+    first = min(max(round(2.2 * rows ** (1 / 3)), 12), 64)
+    return first, max(4, 2 * first // 3), max(2, first // 3)
+
+
+def _treatment_units(hidden: tuple[int, ...], options: FitOptions) -> int:
+    if options.treatment_units == "auto":
+        return max(1, hidden[0] // 4)
+    if options.treatment_units >= min(hidden[:1]):
+        raise OptionError(
+            f"treatment_units={options.treatment_units} leaves the outcome model no unit in a "
+            f"layer of {hidden[0]}: use fewer, or wider layers."
+        )
+    return options.treatment_units
+
+
+def resolve_training(
+    options: TrainingOptions, *, depth: int, rows: int, updates: int
+) -> TrainingOptions:
     """Training options with numbers for every ``"auto"``.
 
     Parameters
@@ -110,16 +164,17 @@ def resolve_training(options: TrainingOptions, *, depth: int, rows: int) -> Trai
         Hidden layers h.
     rows
         Rows in an epoch.
+    updates
+        Parameter updates of a stage whose epochs are automatic.
     """
     batch = options.batch_size
     if batch == "auto":
-        batch = LARGE_BATCH if rows >= 100 * LARGE_BATCH // 2 else SMALL_BATCH
+        batch = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
     batch = min(batch, rows)
     sampler = _resolve_sampler(options.sampler, depth)
-    stages = tuple(
-        _resolve_stage(stage, sampler, depth, updates_per_epoch=math.ceil(rows / batch))
-        for stage in options.stages
-    )
+    per_epoch = math.ceil(rows / batch)
+    epochs = max(math.ceil(updates / max(per_epoch, FEWEST_UPDATES_PER_EPOCH)), FEWEST_EPOCHS)
+    stages = tuple(_resolve_stage(stage, sampler, depth, epochs) for stage in options.stages)
     return dataclasses.replace(options, batch_size=batch, sampler=sampler, stages=stages)
 
 
@@ -134,18 +189,16 @@ def _resolve_sampler(sampler: SamplerOptions, depth: int) -> SamplerOptions:
 
 
 def _resolve_stage(
-    stage: StageOptions, sampler: SamplerOptions, depth: int, *, updates_per_epoch: int
+    stage: StageOptions, sampler: SamplerOptions, depth: int, epochs: int
 ) -> StageOptions:
-    epochs = stage.epochs
-    if epochs == "auto":
-        fewest, most = STAGE_EPOCHS
-        epochs = min(max(math.ceil(STAGE_UPDATES / updates_per_epoch), fewest), most)
     rate = (DEFAULT_RATE,) * (depth + 1) if stage.rate == "auto" else stage.rate
     # With ε_i = σ_i a first step lands where the layer's own density alone would put it.
     step = tuple(math.sqrt(v) for v in sampler.variance) if stage.step == "auto" else stage.step
     _check_length("StageOptions.rate", rate, depth + 1, "layer, the outcome's included")
     _check_length("StageOptions.step", step, depth, "hidden layer")
-    return dataclasses.replace(stage, epochs=epochs, rate=rate, step=step)
+    return dataclasses.replace(
+        stage, epochs=epochs if stage.epochs == "auto" else stage.epochs, rate=rate, step=step
+    )
 
 
 def _check_length(option: str, values: tuple[float, ...], length: int, per: str) -> None:

@@ -14,21 +14,30 @@ from cstonet.options import (
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,
+    SearchOptions,
     StageOptions,
     TrainingOptions,
 )
 
 
 def _calibrated() -> FitOptions:
-    """Held-out noise, annealed spike, per-parameter scaling; latent moves at temperature zero."""
+    """Structure search, then networks on the supports: a ridge from the slab, held-out noise.
+
+    Latent moves are at temperature zero with steps σ_i, where the sweep's gradient is exact; the
+    parameters are scaled one by one, so that no rate depends on anybody's units.
+    """
+    training = TrainingOptions(
+        stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
+        prior=PriorOptions(slab_variance=0.1, spike_start=1e-4, spike_end=1e-4),
+    )
     return FitOptions(
-        training=TrainingOptions(
-            stages=(
-                StageOptions(epochs="auto"),
-                StageOptions(epochs="auto", prior="mixture", prune=True),
-                StageOptions(epochs="auto", rate_decay="cosine"),
-            ),
-        ),
+        training=training,
+        search=SearchOptions(training=training),
+        starts=4,
+        ensemble=4,
+        folds=5,
+        validation_fraction=0.1,
+        outlier_limit=6.0,
     )
 
 

@@ -7,19 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet import _core
+
 # Columns whose moments are computed together: bounds the memory of the float64 temporaries.
 _COLUMNS_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """``(x - center) * inverse_scale`` per column; constant columns become zero."""
+    """``(x - center) * inverse_scale`` per column, held within ``± limit``.
+
+    Constant columns become zero.
+    """
 
     center: NDArray[np.float64]
     inverse_scale: NDArray[np.float64]
+    limit: float
+
+    def dataset(self, X: NDArray[np.floating], pack_bytes: int) -> _core.Dataset:
+        """The covariates as the kernel reads them, shape (n, p)."""
+        return _core.Dataset(X, self.center, self.inverse_scale, self.limit, pack_bytes)
 
 
-def column_scaling(X: NDArray[np.floating]) -> Scaling:
+def column_scaling(X: NDArray[np.floating], limit: float) -> Scaling:
     """Mean and standard deviation of every column of ``X``, shape (n, p), without a copy of it."""
     p = X.shape[1]
     center, inverse_scale = np.empty(p), np.zeros(p)
@@ -31,7 +41,7 @@ def column_scaling(X: NDArray[np.floating]) -> Scaling:
         # A column is constant when its spread is rounding error of its level.
         varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
         np.divide(1.0, spread, out=inverse_scale[first : first + block.shape[1]], where=varies)
-    return Scaling(center, inverse_scale)
+    return Scaling(center, inverse_scale, limit)
 
 
 @dataclass(frozen=True, slots=True)

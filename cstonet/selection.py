@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.training import OUTCOME, TREATMENT, FittedNetworks, TrainedNetwork
+from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, TrainedNetwork
 
 
 def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.DataFrame:
@@ -15,11 +15,12 @@ def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.D
     A network selects a covariate for the treatment model if a path of kept weights leads from it
     to the treatment's unit, for the outcome model if one leads to the outcome's unit without
     passing through the treatment (which is observed). ``treatment`` and ``outcome`` say whether
-    more than half of the folds' chosen networks select it; counts and frequencies are over all
+    more than half of the chosen networks select it; counts and frequencies are over all
     folds and starts; strengths are shares of the total path weight, averaged over the chosen
     networks, and ``strength`` is the larger of the two.
     """
     p = len(covariates)
+    chosen = [net for fold in fitted.chosen for net in fold]
     columns: dict[str, NDArray[np.generic]] = {}
     counts: dict[str, NDArray[np.int64]] = {}
     strengths: dict[str, NDArray[np.float64]] = {}
@@ -27,15 +28,15 @@ def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.D
         votes, counts[name], strengths[name] = np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(p)
         for net in fitted.networks:
             counts[name][net.inputs[_selected(net, block)]] += 1
-        for net in fitted.chosen:
+        for net in chosen:
             votes[net.inputs[_selected(net, block)]] += 1
             strengths[name][net.inputs] += net.path_strength(block)
-        columns[name] = votes > len(fitted.chosen) / 2
+        columns[name] = votes > len(chosen) / 2
     fits = len(fitted.networks)
     for name in ("treatment", "outcome"):
         columns[f"{name}_count"] = counts[name]
         columns[f"{name}_frequency"] = counts[name] / fits
-        columns[f"{name}_strength"] = strengths[name] / len(fitted.chosen)
+        columns[f"{name}_strength"] = strengths[name] / len(chosen)
     columns["strength"] = np.maximum(columns["treatment_strength"], columns["outcome_strength"])
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
     table.attrs["fits"] = fits

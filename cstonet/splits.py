@@ -98,8 +98,9 @@ def check_folds(treatment: NDArray[np.int64], levels: tuple[object, ...], folds:
             f"{folds} folds need at least {folds} rows, but there are {n}. Use fewer folds, or "
             "folds=1 to train and estimate on the same rows."
         )
-    # With a unit in every fold and three in all, whichever fold is left out, two remain.
-    needed = 2 if folds == 1 else max(folds, 3)
+    # One unit per fold leaves two or more to train on, whichever fold is left out, from three
+    # folds on; two folds need two units each.
+    needed = folds if folds >= 3 else 2 * folds
     for code, level in enumerate(levels):
         units = int(np.sum(treatment == code))
         if units < needed:

@@ -69,7 +69,7 @@ Panel panel_from_array(const FloatArray& array) {
   require(array.ndim() == 2, "a two-dimensional array is needed");
   Panel panel(array.shape(0), array.shape(1));
   for (Index i = 0; i < panel.rows(); ++i)
-    std::copy_n(array.data(i, 0), panel.columns(), panel.row(i));
+    std::copy_n(array.data() + i * panel.columns(), panel.columns(), panel.row(i));
   return panel;
 }
 
@@ -96,8 +96,11 @@ DoubleArray array_from_doubles(const std::vector<double>& values) {
   return DoubleArray(static_cast<Index>(values.size()), values.data());
 }
 
+namespace {
+
+// A view of a float32 or float64 matrix with any strides; keeps nothing alive.
 Source source_from_array(const py::array& x, const DoubleArray& center,
-                         const DoubleArray& inverse_scale) {
+                         const DoubleArray& inverse_scale, double limit) {
   require(x.ndim() == 2, "the covariates must be a two-dimensional array");
   const bool is_double = py::isinstance<py::array_t<double>>(x);
   require(is_double || py::isinstance<py::array_t<float>>(x),
@@ -105,7 +108,16 @@ Source source_from_array(const py::array& x, const DoubleArray& center,
   require(center.size() == x.shape(1) && inverse_scale.size() == x.shape(1),
           "one center and one scale per covariate");
   return {x.data(),     is_double,    x.shape(0),    x.shape(1),
-          x.strides(0), x.strides(1), center.data(), inverse_scale.data()};
+          x.strides(0), x.strides(1), center.data(), inverse_scale.data(), limit};
 }
+
+}  // namespace
+
+PyDataset::PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
+                     std::size_t pack_bytes)
+    : x(std::move(x)),
+      center(std::move(center)),
+      inverse_scale(std::move(inverse_scale)),
+      data(source_from_array(this->x, this->center, this->inverse_scale, limit), pack_bytes) {}
 
 }  // namespace cstonet

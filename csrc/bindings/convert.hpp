@@ -91,8 +91,14 @@ FloatArray array_from_panel(const Panel& panel);
 FloatArray array_from_floats(const float* values, Index n);
 DoubleArray array_from_doubles(const std::vector<double>& values);
 
-// A view of a float32 or float64 matrix with any strides; keeps nothing alive.
-Source source_from_array(const py::array& x, const DoubleArray& center,
-                         const DoubleArray& inverse_scale);
+// The user's covariates as Python holds them: the arrays are kept alive beside the core's view.
+struct PyDataset {
+  py::array x;
+  DoubleArray center, inverse_scale;
+  Dataset data;
+
+  PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
+            std::size_t pack_bytes);
+};
 
 }  // namespace cstonet

@@ -6,6 +6,7 @@ PYBIND11_MODULE(_core, m) {
   namespace py = pybind11;
   m.doc() = "Compiled kernel of cstonet. Internal: the Python layer checks every argument first.";
   py::register_exception<cstonet::Diverged>(m, "Diverged", PyExc_RuntimeError);
+  cstonet::register_data(m);
   cstonet::register_train(m);
   cstonet::register_seams(m);
 }

@@ -5,6 +5,7 @@
 
 namespace cstonet {
 
+void register_data(pybind11::module_& m);
 void register_train(pybind11::module_& m);
 void register_seams(pybind11::module_& m);
 

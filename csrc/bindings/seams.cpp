@@ -144,19 +144,6 @@ py::tuple activation(const std::string& kind, const FloatArray& z, const FloatAr
   return py::make_tuple(value, change);
 }
 
-FloatArray gather(const py::array& x, const DoubleArray& center, const DoubleArray& inverse_scale,
-                  const IndexArray& rows, const py::object& columns, std::size_t pack_bytes) {
-  const Dataset data(source_from_array(x, center, inverse_scale), pack_bytes);
-  const std::vector<Index> wanted = indices_from_array(rows);
-  std::vector<Index> subset;
-  if (!columns.is_none()) subset = indices_from_array(columns.cast<IndexArray>());
-  const Index width = columns.is_none() ? data.columns() : static_cast<Index>(subset.size());
-  Panel out(static_cast<Index>(wanted.size()), width);
-  data.gather(wanted.data(), static_cast<Index>(wanted.size()),
-              columns.is_none() ? nullptr : &subset, out);
-  return array_from_panel(out);
-}
-
 // a b (transpose = false) or a' b, through the product kernel.
 FloatArray multiply(const FloatArray& a, const FloatArray& b, bool transpose) {
   const Panel left = panel_from_array(a), right = panel_from_array(b);
@@ -204,7 +191,6 @@ void register_seams(py::module_& m) {
   m.def("normals", normals);
   m.def("random_bits", random_bits);
   m.def("activation", activation);
-  m.def("gather", gather);
   m.def("multiply", multiply);
   m.def("prune_and_trace", prune_and_trace);
   m.def("bic", &bic);

@@ -9,6 +9,11 @@
 namespace cstonet {
 namespace {
 
+void check_columns(const std::vector<Index>& columns, const Dataset& data) {
+  for (Index column : columns)
+    require(column >= 0 && column < data.columns(), "an input is not a covariate");
+}
+
 template <class Get>
 py::list per_layer(const TaskResult& result, Get&& get) {
   py::list out;
@@ -52,21 +57,22 @@ std::vector<Panel> structure_from_python(const NetworkSpec& spec, const py::obje
   return allowed;
 }
 
-std::vector<TaskResult> train(py::object network, py::object options, const py::array& x,
-                              const DoubleArray& center, const DoubleArray& inverse_scale,
-                              const FloatArray& visible, const FloatArray& row_weight,
-                              const py::list& tasks, std::uint64_t seed, int threads,
-                              std::size_t pack_bytes, const py::object& progress,
+std::vector<TaskResult> train(py::object network, py::object options, const PyDataset& dataset,
+                              const IndexArray& inputs, const FloatArray& visible,
+                              const FloatArray& row_weight, const py::list& tasks,
+                              std::uint64_t seed, int threads, const py::object& progress,
                               const py::object& structure) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
-  const Source source = source_from_array(x, center, inverse_scale);
+  const Dataset& data = dataset.data;
+  const std::vector<Index> columns = indices_from_array(inputs);
+  check_columns(columns, data);
   const Panel values = panel_from_array(visible);
   const Floats weights = floats_from_array(row_weight);
-  require(source.columns == spec.inputs, "the network's inputs are not the covariates");
-  require(values.rows() == source.rows && values.columns() == spec.visible_columns(),
+  require(static_cast<Index>(columns.size()) == spec.inputs, "one covariate per network input");
+  require(values.rows() == data.rows() && values.columns() == spec.visible_columns(),
           "one row per observation and one column per visible unit");
-  require(static_cast<Index>(weights.size()) == source.rows, "one weight per row");
+  require(static_cast<Index>(weights.size()) == data.rows(), "one weight per row");
   require(static_cast<Index>(training.sampler.variance.size()) == spec.hidden_layers(),
           "one latent variance per hidden layer");
   for (const StageOptions& stage : training.stages)
@@ -81,7 +87,7 @@ std::vector<TaskResult> train(py::object network, py::object options, const py::
                     indices_from_array(t[3].cast<IndexArray>())});
     for (const auto* rows : {&work.back().fit_rows, &work.back().validation_rows})
       for (Index row : *rows)
-        require(row >= 0 && row < source.rows, "a task names a row that does not exist");
+        require(row >= 0 && row < data.rows(), "a task names a row that does not exist");
     require(!work.back().fit_rows.empty(), "a task has no rows");
   }
 
@@ -89,8 +95,7 @@ std::vector<TaskResult> train(py::object network, py::object options, const py::
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
-    const Dataset data(source, pack_bytes);
-    const Problem problem{spec, training, data, values, weights, allowed, seed};
+    const Problem problem{spec, training, data, columns, values, weights, allowed, seed};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -101,23 +106,20 @@ std::vector<TaskResult> train(py::object network, py::object options, const py::
 
 py::array_t<float> predict_means(py::object network, const py::list& weights,
                                  const py::list& biases, const IndexArray& inputs,
-                                 const py::array& x, const DoubleArray& center,
-                                 const DoubleArray& inverse_scale, const IndexArray& rows,
+                                 const PyDataset& dataset, const IndexArray& rows,
                                  const FloatArray& clamp, int threads) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
-  const Source source = source_from_array(x, center, inverse_scale);
+  const Dataset& data = dataset.data;
   const std::vector<Index> columns = indices_from_array(inputs);
+  check_columns(columns, data);
   const std::vector<Index> wanted = indices_from_array(rows);
   const Panel settings = panel_from_array(clamp);
-  for (Index column : columns)
-    require(column >= 0 && column < source.columns, "an input is not a covariate");
-  for (Index row : wanted) require(row >= 0 && row < source.rows, "a row does not exist");
+  for (Index row : wanted) require(row >= 0 && row < data.rows(), "a row does not exist");
 
   std::vector<Panel> out;
   Hooks hooks;
   run_released(hooks, py::none(), [&] {
-    const Dataset data(source, 0);  // each row is read once: packing would only cost memory
     out = predict(spec, parameters, columns, data, wanted, settings, threads, hooks);
   });
   const auto settings_n = static_cast<Index>(out.size());
@@ -172,14 +174,13 @@ void register_train(py::module_& m) {
       .def_property_readonly("trace", trace_array)
       .def_readonly("failure", &TaskResult::failure);
 
-  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("x").noconvert(),
-        py::arg("center"), py::arg("inverse_scale"), py::arg("visible").noconvert(),
-        py::arg("row_weight").noconvert(), py::arg("tasks"), py::arg("seed"), py::arg("threads"),
-        py::arg("pack_bytes"), py::arg("progress") = py::none(),
+  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("data"),
+        py::arg("inputs"), py::arg("visible").noconvert(), py::arg("row_weight").noconvert(),
+        py::arg("tasks"), py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none());
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
-        py::arg("inputs"), py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"),
-        py::arg("rows"), py::arg("clamp").noconvert(), py::arg("threads"));
+        py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
+        py::arg("threads"));
 }
 
 }  // namespace cstonet

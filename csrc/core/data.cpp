@@ -22,7 +22,8 @@ float Source::at(Index row, Index column) const {
     std::memcpy(&f, p, sizeof f);
     x = f;
   }
-  return static_cast<float>((x - center[column]) * inverse_scale[column]);
+  const double z = (x - center[column]) * inverse_scale[column];
+  return static_cast<float>(std::min(std::max(z, -limit), limit));
 }
 
 Dataset::Dataset(const Source& source, std::size_t pack_bytes) : source_(source) {

@@ -15,6 +15,7 @@ struct Source {
   Index row_stride, column_stride;  // in bytes
   const double* center;             // standardised value = (x - center) * inverse_scale
   const double* inverse_scale;
+  double limit;  // standardised values are held within [-limit, limit]: one outlier must not rule
 
   float at(Index row, Index column) const;
 };

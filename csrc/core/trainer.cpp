@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "core/bic.hpp"
@@ -26,20 +27,20 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
       random_(problem.seed, static_cast<std::uint64_t>(task.fold),
               static_cast<std::uint64_t>(task.start)),
       spec_(problem.spec),
-      inputs_(static_cast<std::size_t>(problem.spec.inputs)),
+      inputs_(problem.inputs),
       parameters_(problem.spec),
       blocks_(visible_blocks(problem.spec)),
       variances_(blocks_.size(), options_.initial_variance),
       order_(task.fit_rows),
       sampler_(spec_, options_.sampler, options_.batch_size),
       optimizer_(problem.spec, options_.optimizer) {
-  std::iota(inputs_.begin(), inputs_.end(), Index{0});
   const Index rows = options_.batch_size;
   batch_.inputs.reshape(rows, spec_.inputs);
   batch_.visible.reshape(rows, spec_.visible_columns());
   batch_.weight.assign(static_cast<std::size_t>(rows), 1.0f);
   allocate(spec_, rows, states_);
   allocate(spec_, gradients_);
+  copy_inputs_if_few();
 }
 
 TaskResult Trainer::run() {
@@ -105,7 +106,10 @@ void Trainer::load(const Index* rows, Index count, Batch& batch) const {
     for (Index i = 0; i < count; ++i)
       std::copy_n(local_.row(rows[i]), local_.columns(), batch.inputs.row(i));
   } else {
-    const bool all = inputs_.size() == static_cast<std::size_t>(problem_.data.columns());
+    // Whole rows are copied faster than listed columns; the list may be in another order, though.
+    const bool all =
+        inputs_.size() == static_cast<std::size_t>(problem_.data.columns()) &&
+        std::adjacent_find(inputs_.begin(), inputs_.end(), std::greater_equal<>()) == inputs_.end();
     problem_.data.gather(rows, count, all ? nullptr : &inputs_, batch.inputs);
   }
   batch.visible.set_rows(count);
@@ -238,13 +242,16 @@ void Trainer::drop_unconnected_inputs() {
   spec_.inputs = static_cast<Index>(inputs_.size());
   batch_.inputs.reshape(options_.batch_size, spec_.inputs);
   allocate(spec_, gradients_);
+  copy_inputs_if_few();
+}
+
+void Trainer::copy_inputs_if_few() {
   // A copy of the few columns that matter makes every later epoch independent of p.
-  if (2 * spec_.inputs <= problem_.data.columns()) {
-    std::vector<Index> rows(static_cast<std::size_t>(problem_.data.rows()));
-    std::iota(rows.begin(), rows.end(), Index{0});
-    local_.reshape(problem_.data.rows(), spec_.inputs);
-    problem_.data.gather(rows.data(), problem_.data.rows(), &inputs_, local_);
-  }
+  if (2 * spec_.inputs > problem_.data.columns()) return;
+  std::vector<Index> rows(static_cast<std::size_t>(problem_.data.rows()));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  local_.reshape(problem_.data.rows(), spec_.inputs);
+  problem_.data.gather(rows.data(), problem_.data.rows(), &inputs_, local_);
 }
 
 void Trainer::finish(TaskResult& result) {

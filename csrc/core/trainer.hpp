@@ -21,6 +21,7 @@ struct Problem {
   const NetworkSpec& spec;
   const TrainingOptions& options;
   const Dataset& data;
+  const std::vector<Index>& inputs;  // covariates the network starts from
   const Panel& visible;        // n x visible columns, standardised
   const Floats& row_weight;    // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
@@ -70,6 +71,7 @@ class Trainer {
   void measure_validation(EpochRecord& record);
   void prune_network(const StageOptions& stage);
   void drop_unconnected_inputs();
+  void copy_inputs_if_few();
   void check_finite(const EpochRecord& record) const;
   void finish(TaskResult& result);
   // Sums over rows of: the log-likelihood of each visible block, and squared errors of gaussian

@@ -97,7 +97,9 @@ def test_clipping_bounds_the_norm_of_a_layers_step() -> None:
     _, (free_weights, _), _ = run_both("momentum")
     assert not np.allclose(weights[3], free_weights[3])
     # Norm of clip/σ² per step; momentum 0.9 sums to at most 1 / (1 - 0.9) of it.
-    for i, (rate, variance) in enumerate(zip([1e-2, 2e-3, 5e-3, 1e-4], [1.0, 0.5, 0.1, 0.01])):
+    for i, (rate, variance) in enumerate(
+        zip([1e-2, 2e-3, 5e-3, 1e-4], [1.0, 0.5, 0.1, 0.01], strict=True)
+    ):
         move = np.hypot(
             np.linalg.norm(weights[i] - case.weights[i]), np.linalg.norm(biases[i] - case.biases[i])
         )

@@ -52,7 +52,9 @@ def test_the_random_networks_are_neither_full_nor_empty() -> None:
         weights = draw_weights(seed)
         masks, paths = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.8)
         open_paths += [reached for block in paths for reached in block]
-        dead += sum(np.sum((np.abs(w) > 0.8) & (m == 0)) for w, m in zip(weights, masks))
+        dead += sum(
+            np.sum((np.abs(w) > 0.8) & (m == 0)) for w, m in zip(weights, masks, strict=True)
+        )
     assert 0.1 < np.mean(open_paths) < 0.9
     assert dead > 10
 

@@ -19,10 +19,10 @@ from cstonet.options import SamplerOptions
 ROUNDINGS = 4 * 16
 
 SCHEDULES = {
-    "one sweep": dict(sweeps=1, friction=1.0, temperature=1.0),
-    "three sweeps": dict(sweeps=3, friction=0.3, temperature=1.0),
-    "tempered": dict(sweeps=2, friction=0.1, temperature=0.25),
-    "no noise": dict(sweeps=3, friction=0.5, temperature=0.0),
+    "one sweep": {"sweeps": 1, "friction": 1.0, "temperature": 1.0},
+    "three sweeps": {"sweeps": 3, "friction": 0.3, "temperature": 1.0},
+    "tempered": {"sweeps": 2, "friction": 0.1, "temperature": 0.25},
+    "no noise": {"sweeps": 3, "friction": 0.5, "temperature": 0.0},
 }
 
 
@@ -68,7 +68,9 @@ def test_sweep_matches_its_twin(network: str, schedule: str, level: str) -> None
         assert np.all(actual.displacements[i][:, units:] == 0)
         feeding = twin.output(i).shape[1]
         outputs = actual.outputs[i][:, :feeding]
-        twins.assert_close(outputs, twin.output(i), roundings=ROUNDINGS, scale=1 + abs(twin.output(i)))
+        twins.assert_close(
+            outputs, twin.output(i), roundings=ROUNDINGS, scale=1 + abs(twin.output(i))
+        )
         assert np.array_equal(outputs[:, units:], twin.output(i)[:, units:])
     scales = twin.gradient_scales(case.row_weight)
     for i, (weight, bias) in enumerate(twin.gradients(case.row_weight)):

@@ -34,7 +34,7 @@ def assert_close(
     assert worst <= 1, f"errors reach {worst:.3g} times what {roundings} roundings explain"
 
 
-# --- prior λ N(0, σ1²) + (1-λ) N(0, σ0²), paper eq. 7 ---------------------------------------------
+# --- prior λ N(0, σ1²) + (1-λ) N(0, σ0²), paper eq. 7 ---------------------------------------
 
 
 def _log_normal(w: NDArray[Any], variance: float) -> NDArray[Any]:
@@ -61,7 +61,7 @@ def prior_gradient(w: ArrayLike, inclusion: float, spike: float, slab: float) ->
     return -w * (expit(log_spike - log_slab) / spike + expit(log_slab - log_spike) / slab)
 
 
-# --- families --------------------------------------------------------------------------------------
+# --- families --------------------------------------------------------------------------------
 
 
 def mean(family: str, eta: NDArray[Any]) -> NDArray[Any]:
@@ -88,7 +88,7 @@ def log_density(family: str, variance: float, y: NDArray[Any], eta: NDArray[Any]
     return (y * eta).sum(axis=1) - logsumexp(with_reference, axis=1)
 
 
-# --- activations -----------------------------------------------------------------------------------
+# --- activations -----------------------------------------------------------------------------
 
 
 class Activation(NamedTuple):
@@ -116,7 +116,7 @@ ACTIVATIONS = {
 }
 
 
-# --- update (paper Algorithm A1, step 2) ------------------------------------------------------------
+# --- update (paper Algorithm A1, step 2) ------------------------------------------------------
 
 Layers = list[NDArray[Any]]
 
@@ -126,7 +126,9 @@ class Optimizer:
 
     def __init__(self, options: Any, weights: Layers, biases: Layers) -> None:
         self.options = options
-        self.theta = [[w.astype(float), b.astype(float)] for w, b in zip(weights, biases)]
+        self.theta = [
+            [w.astype(float), b.astype(float)] for w, b in zip(weights, biases, strict=True)
+        ]
         self.first = [[np.zeros_like(t) for t in layer] for layer in self.theta]
         self.second = [[np.zeros_like(t) for t in layer] for layer in self.theta]
         self.steps = 0
@@ -155,7 +157,7 @@ class Optimizer:
         self.steps += 1
         for i, layer in enumerate(self.theta):
             mask = [1.0 if masks is None else masks[i], 1.0]
-            likelihood = [m * g / batch_weight for m, g in zip(mask, gradients[i])]
+            likelihood = [m * g / batch_weight for m, g in zip(mask, gradients[i], strict=True)]
             norm = math.sqrt(sum(float(np.sum(g**2)) for g in likelihood))
             largest = o.clip_norm / layer_variance[i]
             shrink = largest / norm if o.clip_norm > 0 and norm > largest else 1.0
@@ -176,7 +178,7 @@ class Optimizer:
                 layer[k] = mask[k] * (layer[k] + rate[i] * move)
 
 
-# --- schedules, model choice ------------------------------------------------------------------------
+# --- schedules, model choice ------------------------------------------------------------------
 
 
 def decayed(initial: ArrayLike, decay: str, exponent: float, epoch: int, epochs: int) -> Any:

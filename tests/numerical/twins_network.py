@@ -189,7 +189,7 @@ class Chain:
 
     def back_propagate(self) -> list[tuple[Array, Array]]:
         """Gradients of the visible log-likelihood of the noise-free network by the chain rule."""
-        assert all(np.array_equal(y, z) for y, z in zip(self.y, self.z))
+        assert all(np.array_equal(y, z) for y, z in zip(self.y, self.z, strict=True))
         out: list[tuple[Array, Array]] = []
         delta_above: Array | None = None
         for i in reversed(range(self.depth)):
@@ -212,7 +212,7 @@ class Chain:
         return out
 
 
-# --- pruning and paths by brute force ---------------------------------------------------------------
+# --- pruning and paths by brute force ---------------------------------------------------------
 
 
 def _routes(spec: Any, first: int, last: int) -> Iterator[tuple[int, ...]]:
@@ -222,9 +222,7 @@ def _routes(spec: Any, first: int, last: int) -> Iterator[tuple[int, ...]]:
 
 def _open(large: list[Array], first: int, units: tuple[int, ...]) -> bool:
     """Is every weight large along `units`, the first of which stands in layer first-1?"""
-    return all(
-        large[first + k][a, b] for k, (a, b) in enumerate(itertools.pairwise(units))
-    )
+    return all(large[first + k][a, b] for k, (a, b) in enumerate(itertools.pairwise(units)))
 
 
 def pruned_masks(spec: Any, weights: list[Array], threshold: float) -> list[Array]:

@@ -278,7 +278,7 @@ BAD_DATA = {
         "y ~ treat | .",
         {},
         errors.OneArmedError,
-        "'treat'",
+        "arm treat = 1 has 1 unit",
     ),
     "one-armed fold": (
         lambda f: f.assign(treat=(np.arange(len(f)) < 4).astype(int)),
@@ -299,21 +299,21 @@ BAD_DATA = {
         "y ~ treat | .",
         {},
         errors.MissingValuesError,
-        "(?s)'y'.*missing='drop'",
+        r"per column: y \(1\).*missing='drop'",
     ),
     "NaN in treat": (
         lambda f: with_value(f, "treat", np.nan),
         "y ~ treat | .",
         {},
         errors.MissingValuesError,
-        "'treat'",
+        r"per column: treat \(1\)",
     ),
     "NaN in X": (
         lambda f: with_value(f, "x2", np.nan),
         "y ~ treat | .",
         {},
         errors.MissingValuesError,
-        "'x2'",
+        r"per column: x2 \(1\)",
     ),
     "inf in y": (
         lambda f: with_value(f, "y", np.inf),
@@ -419,7 +419,7 @@ def test_exceptions_of_the_callback_reach_the_caller(frame, quick_options):
         raise Enough(f"{done} of {total}")
 
     # So many epochs that the callback is called long before the end.
-    with pytest.raises(Enough, match="of 600000"):
+    with pytest.raises(Enough, match=r"\d+ of \d+"):
         cs.fit("y ~ treat | .", frame, options=quick_options(epochs=100_000), progress=stop)
 
 

@@ -1,0 +1,57 @@
+// The covariates, and what is computed from them column by column.
+#include "bindings/convert.hpp"
+#include "bindings/polling.hpp"
+#include "bindings/register.hpp"
+#include "core/errors.hpp"
+#include "core/score.hpp"
+
+namespace cstonet {
+namespace {
+
+FloatArray gather(const PyDataset& dataset, const IndexArray& rows, const IndexArray& columns) {
+  const std::vector<Index> wanted = indices_from_array(rows);
+  const std::vector<Index> subset = indices_from_array(columns);
+  for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
+  for (Index column : subset)
+    require(column >= 0 && column < dataset.data.columns(), "a column does not exist");
+  Panel out(static_cast<Index>(wanted.size()), static_cast<Index>(subset.size()));
+  dataset.data.gather(wanted.data(), static_cast<Index>(wanted.size()), &subset, out);
+  return array_from_panel(out);
+}
+
+FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
+                            const FloatArray& directions, int threads, const py::object& progress) {
+  const std::vector<Index> wanted = indices_from_array(rows);
+  const Panel g = panel_from_array(directions);
+  require(g.rows() == static_cast<Index>(wanted.size()), "one row of directions per row");
+  for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
+  Panel linear, square;
+  Hooks hooks;
+  run_released(hooks, progress, [&] {
+    score_tests(dataset.data, wanted, g, threads, hooks, linear, square);
+  });
+  const Index p = linear.rows(), k = linear.columns();
+  FloatArray out({Index{2}, p, k});
+  for (Index j = 0; j < p; ++j) {
+    std::copy_n(linear.row(j), k, out.mutable_data() + j * k);
+    std::copy_n(square.row(j), k, out.mutable_data() + (p + j) * k);
+  }
+  return out;
+}
+
+}  // namespace
+
+void register_data(py::module_& m) {
+  py::class_<PyDataset>(m, "Dataset")
+      .def(py::init<py::array, DoubleArray, DoubleArray, double, std::size_t>(),
+           py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"),
+           py::arg("limit"), py::arg("pack_bytes"))
+      .def_property_readonly("rows", [](const PyDataset& d) { return d.data.rows(); })
+      .def_property_readonly("columns", [](const PyDataset& d) { return d.data.columns(); })
+      .def_property_readonly("is_packed", [](const PyDataset& d) { return d.data.is_packed(); })
+      .def("gather", gather, py::arg("rows"), py::arg("columns"));
+  m.def("score_statistics", score_statistics, py::arg("data"), py::arg("rows"),
+        py::arg("directions").noconvert(), py::arg("threads"), py::arg("progress") = py::none());
+}
+
+}  // namespace cstonet

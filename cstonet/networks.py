@@ -1,0 +1,265 @@
+"""Trained networks: parameters, what training said about them, and their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from cstonet import _core
+from cstonet.network import NetworkSpec
+from cstonet.plan import Plan
+from cstonet.scaling import OutcomeScale, Scaling
+from cstonet.splits import Split
+
+# Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
+TREATMENT, OUTCOME = 0, 1
+
+# Settings of the visible units (treatment, outcome) to predict under: each treatment level. The
+# outcome feeds nothing, so its value is immaterial.
+_CLAMP = np.array([[0, 0], [1, 0]], dtype=np.float32)
+
+
+# Each activation's value, and its slope as a function of its value.
+_ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "tanh": (np.tanh, lambda h: 1 - h**2),
+    "sigmoid": (expit, lambda h: h * (1 - h)),
+    "relu": (lambda z: np.maximum(z, 0), lambda h: (h > 0).astype(np.float64)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """d predictor / d first-layer units, shape (m, units), for outcome and treatment."""
+
+    outcome: NDArray[np.float64]
+    treatment: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedNetwork:
+    """One network: the parameters θ̂ of a (fold, start) and what training said about them.
+
+    Attributes
+    ----------
+    spec
+        Layers, on the connected covariates only.
+    inputs : (q,)
+        Indices of the connected covariates.
+    weights, masks, biases
+        Per layer: (inputs, units), (inputs, units), (units,).
+    variance
+        Estimated outcome variance in network units (1 for binary outcomes).
+    log_likelihood : (2,)
+        Of treatment and outcome, over the fold's training rows.
+    bic
+        The criterion among starts.
+    selects_treatment, selects_outcome : (q,)
+        Does a path of kept weights lead from the covariate to the unit?
+    """
+
+    fold: int
+    start: int
+    spec: NetworkSpec
+    inputs: NDArray[np.int64]
+    weights: tuple[NDArray[np.float32], ...]
+    masks: tuple[NDArray[np.float32], ...]
+    biases: tuple[NDArray[np.float32], ...]
+    variance: float
+    log_likelihood: NDArray[np.float64]
+    bic: float
+    selects_treatment: NDArray[np.bool_]
+    selects_outcome: NDArray[np.bool_]
+
+    @classmethod
+    def from_task(
+        cls, fold: int, start: int, network: NetworkSpec, result: _core.TaskResult
+    ) -> TrainedNetwork:
+        """Take over the kernel's result of one task."""
+        return cls(
+            fold=fold,
+            start=start,
+            spec=network.with_inputs(len(result.inputs)),
+            inputs=result.inputs,
+            weights=tuple(result.weights),
+            masks=tuple(result.masks),
+            biases=tuple(result.biases),
+            variance=float(result.variances[OUTCOME]),
+            log_likelihood=result.log_likelihood,
+            bic=result.bic,
+            selects_treatment=np.array(result.reaches[TREATMENT], dtype=bool),
+            selects_outcome=np.array(result.reaches[OUTCOME], dtype=bool),
+        )
+
+    @property
+    def nonzero(self) -> int:
+        """Kept weights |γ̂|."""
+        return int(sum(np.count_nonzero(m) for m in self.masks))
+
+    def means(
+        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Outcome means in network units, shape (m, 2), and treatment probabilities, shape (m,)."""
+        means = _core.predict(
+            self.spec, list(self.weights), list(self.biases), self.inputs, data, rows, _CLAMP,
+            threads,
+        ).astype(np.float64)
+        return means[:, :, OUTCOME].T, means[0, :, TREATMENT]
+
+    def first_layer_slopes(
+        self, data: _core.Dataset, rows: NDArray[np.int64], treatment: NDArray[np.float64]
+    ) -> Slopes:
+        """Derivatives of both predictors with respect to the first layer's units.
+
+        Parameters
+        ----------
+        treatment : (m,)
+            Treatment of the rows, to which the treatment unit is clamped.
+        """
+        weights = [w.astype(np.float64) for w in self.weights]
+        biases = [b.astype(np.float64) for b in self.biases]
+        value, slope = _ACTIVATIONS[self.spec.activation]
+        outputs = [data.gather(rows, self.inputs).astype(np.float64)]
+        treatment_layer = 0
+        for i, layer in enumerate(self.spec.layers[:-1]):
+            output = value(outputs[-1] @ weights[i] + biases[i])
+            if any(block.visible for block in layer):
+                treatment_layer = i
+                output[:, -1] = treatment
+            outputs.append(output)
+
+        def descend(signal: NDArray[np.float64], top: int) -> NDArray[np.float64]:
+            """Chain rule from the units of layer ``top`` to those of layer 0."""
+            for i in range(top, 0, -1):
+                signal = (signal @ weights[i].T) * slope(outputs[i])
+                if i - 1 == treatment_layer:
+                    signal[:, -1] = 0.0  # the treatment is observed: nothing flows through it
+            return signal
+
+        depth = len(weights) - 1
+        outcome = descend(np.ones((len(rows), 1)), depth)
+        unit = np.zeros((len(rows), weights[treatment_layer].shape[1]))
+        unit[:, -1] = 1.0
+        return Slopes(outcome=outcome, treatment=descend(unit, treatment_layer))
+
+    def path_strength(self, block: int) -> NDArray[np.float64]:
+        """Share of each connected covariate in the total weight of paths to a block, shape (q,).
+
+        A path weighs the product of its absolute weights; the inputs are standardised, so paths
+        of different covariates compare. Paths end at visible units.
+        """
+        flow = np.abs(self.weights[0]).astype(np.float64)
+        for layer, above in zip(self.spec.layers[:-1], self.weights[1:], strict=True):
+            if block == TREATMENT and any(b.visible for b in layer):
+                break
+            latent = sum(b.size for b in layer if not b.visible)
+            flow = flow[:, :latent] @ np.abs(above[:latent])
+        # The block is the layer's last unit.
+        total = flow[:, -1]
+        return total / total.sum() if total.sum() > 0 else total
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Nuisances at given rows: μ̂_a(x), shape (m, levels), and p̂_a(x), shape (m, levels)."""
+
+    mu: NDArray[np.float64]
+    propensity: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FittedNetworks:
+    """All networks of a fit, the chosen ones of each fold, and how to predict with them.
+
+    Attributes
+    ----------
+    networks
+        Every (fold, start) that converged.
+    chosen
+        Per fold, the networks whose predictions are averaged.
+    failures
+        Why starts were given up.
+    raw_trace
+        One row per fold, start and epoch.
+    search
+        One row per move of the structure search; empty without one.
+    """
+
+    plan: Plan
+    splits: tuple[Split, ...]
+    networks: tuple[TrainedNetwork, ...]
+    chosen: tuple[tuple[TrainedNetwork, ...], ...]
+    failures: tuple[str, ...]
+    x_scaling: Scaling
+    y_scale: OutcomeScale
+    trace: pd.DataFrame
+    search: pd.DataFrame
+    threads: int
+
+    @property
+    def n_nonzero(self) -> int:
+        """Kept weights, averaged over the chosen networks."""
+        return round(float(np.mean([net.nonzero for fold in self.chosen for net in fold])))
+
+    @property
+    def n_weights(self) -> int:
+        """Weights of the unpruned network on all covariates."""
+        widths = self.plan.network.units
+        sources = (self.plan.network.inputs, *widths[:-1])
+        return sum(a * b for a, b in zip(sources, widths, strict=True))
+
+    @cached_property
+    def bic(self) -> pd.DataFrame:
+        """BIC of every (fold, start), and whether it was chosen."""
+        chosen = {(net.fold, net.start) for fold in self.chosen for net in fold}
+        return pd.DataFrame(
+            [
+                {
+                    "fold": net.fold,
+                    "start": net.start,
+                    "bic": net.bic,
+                    "nonzero": net.nonzero,
+                    "chosen": (net.fold, net.start) in chosen,
+                }
+                for net in self.networks
+            ]
+        )
+
+    def dataset(self, X: NDArray[np.floating], *, pack: bool = False) -> _core.Dataset:
+        """Covariates in the units the networks were trained on."""
+        return self.x_scaling.dataset(X, self.plan.pack_bytes if pack else 0)
+
+    def predict(self, X: NDArray[np.floating]) -> Prediction:
+        """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
+        data, rows = self.dataset(X), np.arange(X.shape[0])
+        parts = [self._average(fold, data, rows) for fold in self.chosen]
+        return Prediction(
+            mu=np.mean([part.mu for part in parts], axis=0),
+            propensity=np.mean([part.propensity for part in parts], axis=0),
+        )
+
+    def predict_out_of_fold(self, data: _core.Dataset) -> Prediction:
+        """Nuisances at the training rows, each from networks that did not train on it."""
+        mu, propensity = np.empty((data.rows, 2)), np.empty((data.rows, 2))
+        for split, fold in zip(self.splits, self.chosen, strict=True):
+            part = self._average(fold, data, split.test)
+            mu[split.test], propensity[split.test] = part.mu, part.propensity
+        return Prediction(mu, propensity)
+
+    def _average(
+        self, nets: tuple[TrainedNetwork, ...], data: _core.Dataset, rows: NDArray[np.int64]
+    ) -> Prediction:
+        outcome, treated = np.zeros((len(rows), 2)), np.zeros(len(rows))
+        for net in nets:
+            mu, probability = net.means(data, rows, self.threads)
+            outcome += mu / len(nets)
+            treated += probability / len(nets)
+        return Prediction(
+            mu=self.y_scale.restore(outcome), propensity=np.column_stack([1 - treated, treated])
+        )

@@ -1,0 +1,127 @@
+"""Score tests: which covariate outside a model would raise its likelihood if it were connected?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet import _core
+
+# A direction whose size is below this share of a typical one carries no information.
+_NEGLIGIBLE = 1e-6
+
+
+def threshold(tests: int, margin: float) -> float:
+    """Critical value of the largest of ``tests`` scores.
+
+    The largest of m standard normals exceeds sqrt(2 log m) with probability near
+    1/sqrt(4π log m); ``margin`` standard deviations more make that negligible, and leave room for
+    scores that are correlated with a true covariate's.
+    """
+    return math.sqrt(2 * math.log(max(tests, 2))) + margin
+
+
+def normalised(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns of mean square one, shape (m, k); columns that vanish are left out."""
+    size = np.sqrt(np.mean(directions**2, axis=0))
+    kept = size > _NEGLIGIBLE
+    return directions[:, kept] / size[kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A covariate proposed for a model: its score, what it was held against."""
+
+    covariate: int
+    score: float
+    threshold: float
+
+
+class ScoreTests:
+    """Scores of all covariates for one model, given its residuals.
+
+    Parameters
+    ----------
+    data, rows
+        The covariates and the rows to use, shape (m,).
+    residual : (m,)
+        Derivative of the log-likelihood with respect to the model's predictor.
+    directions : (m, k)
+        What a new weight's contribution is multiplied by: 1 for a main effect, the centred
+        treatment for effect modification, a hidden unit's slope for a weight into that unit.
+    threads, stop
+        Threads to use; a function called now and then that may raise to stop.
+    """
+
+    def __init__(
+        self,
+        data: _core.Dataset,
+        rows: NDArray[np.int64],
+        residual: NDArray[np.float64],
+        directions: NDArray[np.float64],
+        *,
+        threads: int,
+        stop: Callable[[int], object] | None,
+    ) -> None:
+        self._data = data
+        self._rows = rows
+        self._residual = residual.copy()
+        self._directions = directions
+        self._threads = threads
+        self._stop = stop
+
+    @property
+    def tests_per_covariate(self) -> int:
+        """Linear and square, in every direction."""
+        return 2 * self._directions.shape[1]
+
+    def statistics(self) -> NDArray[np.float32]:
+        """Scores z, shape (2, p, k): of x and of x², in every direction."""
+        products = np.ascontiguousarray(self._residual[:, None] * self._directions, np.float32)
+        return _core.score_statistics(
+            self._data, self._rows, products, self._threads, self._stop
+        )
+
+    def largest(self) -> NDArray[np.float64]:
+        """Largest |z| of every covariate, shape (p,)."""
+        return np.abs(self.statistics()).max(axis=(0, 2)).astype(np.float64)
+
+    def admit(
+        self, critical: NDArray[np.float64], *, inside: Sequence[int], most: int
+    ) -> list[Candidate]:
+        """Up to ``most`` covariates whose scores exceed their critical values, best first.
+
+        After each admission the residual is cleared of the admitted feature, so that a covariate
+        which only stands in for an admitted one does not follow it in.
+
+        Parameters
+        ----------
+        critical : (p,)
+            Critical value of each covariate.
+        inside
+            Covariates already in the model.
+        """
+        admitted: list[Candidate] = []
+        while len(admitted) < most:
+            z = np.abs(self.statistics())
+            best = z.max(axis=(0, 2)).astype(np.float64)
+            excess = best - critical
+            excess[[*inside, *(c.covariate for c in admitted)]] = -math.inf
+            j = int(np.argmax(excess))
+            if not excess[j] > 0:
+                break
+            admitted.append(Candidate(j, float(best[j]), float(critical[j])))
+            self._clear(j, z[:, j, :])
+        return admitted
+
+    def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
+        """Regress the residual on the strongest feature of a covariate."""
+        power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
+        x = self._data.gather(self._rows, np.array([covariate]))[:, 0].astype(np.float64)
+        feature = (x if power == 0 else x**2 - np.mean(x**2)) * self._directions[:, direction]
+        feature -= feature.mean()
+        self._residual -= feature * (feature @ self._residual) / (feature @ feature)

@@ -1,0 +1,300 @@
+"""Structure search: the covariates of each model, from the empty support outwards.
+
+Two moves alternate with refits of a small working network on the current support:
+
+grow
+    Admit covariates whose score tests (:mod:`cstonet.scores`) exceed sqrt(2 log m) + margin among
+    the m scores of all covariates. A covariate that the other model holds already is one of few,
+    so m counts only those: confounders are found at a lower bar.
+prune
+    Drop a covariate that would not be admitted again if it were left out.
+
+When neither finds anything, covariates that move the *spread* of the outcome's residuals are
+tried once: a pure interaction has no other trace.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet import _core
+from cstonet.network import NetworkSpec
+from cstonet.networks import TrainedNetwork
+from cstonet.options import SearchOptions
+from cstonet.scores import Candidate, ScoreTests, normalised, threshold
+from cstonet.splits import Split
+from cstonet.structure import Structure
+
+Model = Literal["treatment", "outcome"]
+
+# Kernel tasks of the search are told from final starts by their start numbers.
+_FIRST_SEARCH_START = 1_000_000
+# Covariates admitted per round: few while the support is small and residuals still mislead.
+_FIRST_ADMISSIONS, _GROWTH = 2, 3
+# Pruning goes back from the last admitted and ends when so many in a row have proved needed.
+_KEPT_IN_A_ROW = 3
+# Directions x_s of the support's own members: products with new covariates.
+_MOST_PRODUCTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """What the training of every fold shares.
+
+    Attributes
+    ----------
+    covariates
+        As the kernel reads them.
+    visible : (n, 2)
+        Treatment and standardised outcome.
+    weights : (n,)
+        Row weights.
+    family
+        Of the outcome.
+    """
+
+    covariates: _core.Dataset
+    visible: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    family: str
+
+    @property
+    def treatment(self) -> NDArray[np.float64]:
+        """Treatment codes, shape (n,)."""
+        return self.visible[:, 0].astype(np.float64)
+
+    @property
+    def outcome(self) -> NDArray[np.float64]:
+        """Standardised outcome, shape (n,)."""
+        return self.visible[:, 1].astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step of a search, for the record."""
+
+    fold: int
+    round: int
+    move: Literal["grow", "prune", "keep", "try"]
+    model: Model
+    covariate: int
+    score: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Working:
+    """Residuals and directions of a working network on the training rows."""
+
+    outcome_residual: NDArray[np.float64]
+    treatment_residual: NDArray[np.float64]
+    outcome_directions: NDArray[np.float64]
+    treatment_directions: NDArray[np.float64]
+
+
+class StructureSearch:
+    """The search of one fold.
+
+    Parameters
+    ----------
+    data
+        Shared by all folds.
+    split
+        The fold's rows; scores use the fitted and the validation rows.
+    network
+        The working network, for any number of inputs.
+    options
+        Resolved options.
+    treatment_units
+        First-layer units of the treatment model.
+    fold, seed, threads
+        As for training.
+    stop
+        Called now and then; may raise to stop.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        split: Split,
+        network: NetworkSpec,
+        options: SearchOptions,
+        *,
+        treatment_units: int,
+        fold: int,
+        seed: int,
+        threads: int,
+        stop: Callable[[int], object] | None = None,
+    ) -> None:
+        self._data = data
+        self._split = split
+        self._network = network
+        self._options = options
+        self._treatment_units = treatment_units
+        self._fold = fold
+        self._seed = seed
+        self._threads = threads
+        self._stop = stop
+        self._rows = np.sort(np.concatenate([split.fit, split.validation]))
+        self._refits = 0
+        self._round = 0
+        self._tried: set[int] = set()
+        self._open = np.ones(data.covariates.columns, dtype=bool)
+        self.moves: list[Move] = []
+
+    def run(self) -> Structure:
+        """Grow and prune until nothing changes; return the supports."""
+        structure = Structure()
+        if self._options.screen is not None:
+            self._screen(self._options.screen)
+        while True:
+            structure = self._grow(structure)
+            structure = self._prune(structure, "outcome")
+            structure = self._prune(structure, "treatment")
+            tried = self._try_spread(structure)
+            if tried == structure:
+                return structure
+            structure = tried
+
+    def _grow(self, structure: Structure) -> Structure:
+        while self._round < self._options.rounds:
+            self._round += 1
+            working = self._refit(structure)
+            outcome = self._admit(structure, working, "outcome")
+            structure = structure.with_outcome(structure.outcome + outcome)
+            treatment = self._admit(structure, working, "treatment")
+            structure = structure.with_treatment(structure.treatment + treatment)
+            if not outcome and not treatment:
+                break
+        return structure
+
+    def _admit(self, structure: Structure, working: _Working, model: Model) -> tuple[int, ...]:
+        tests = self._tests(working, model)
+        support, other = _supports(structure, model)
+        critical = np.full(len(self._open), np.inf)
+        critical[self._open] = self._critical(tests, int(self._open.sum()))
+        shared = [j for j in other if j not in support]
+        critical[shared] = self._critical(tests, len(shared))
+        found = tests.admit(
+            critical, inside=support, most=_FIRST_ADMISSIONS + len(support) // _GROWTH
+        )
+        self._record("grow", model, found)
+        return tuple(candidate.covariate for candidate in found)
+
+    def _prune(self, structure: Structure, model: Model) -> Structure:
+        support = list(_supports(structure, model)[0])
+        kept = 0
+        for covariate in reversed(support.copy()):
+            rest = tuple(j for j in support if j != covariate)
+            without = _with_support(structure, model, rest)
+            tests = self._tests(self._refit(without), model)
+            score = float(tests.largest()[covariate])
+            needed = self._critical(tests, len(support))
+            keep = score > needed
+            self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+            if keep:
+                kept += 1
+                if kept == _KEPT_IN_A_ROW:
+                    break
+            else:
+                kept = 0
+                support.remove(covariate)
+                structure = without
+        return structure
+
+    def _try_spread(self, structure: Structure) -> Structure:
+        """Put covariates that move the spread of the outcome's residuals to the test."""
+        if self._round >= self._options.rounds or self._data.family == "binomial":
+            return structure
+        residual = self._refit(structure).outcome_residual
+        spread = residual**2 - np.mean(residual**2)
+        tests = ScoreTests(
+            self._data.covariates, self._rows, spread, np.ones((len(self._rows), 1)),
+            threads=self._threads, stop=self._stop,
+        )
+        critical = np.full(len(self._open), np.inf)
+        critical[self._open] = self._critical(tests, int(self._open.sum()))
+        critical[list(self._tried)] = np.inf
+        found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
+        self._record("try", "outcome", found)
+        new = tuple(candidate.covariate for candidate in found)
+        self._tried.update(new)
+        return structure.with_outcome(structure.outcome + new)
+
+    def _screen(self, size: int) -> None:
+        """Sure independence screening: keep the covariates of largest marginal score."""
+        working = self._refit(Structure())
+        best = np.maximum(
+            self._tests(working, "outcome").largest(), self._tests(working, "treatment").largest()
+        )
+        self._open[:] = False
+        self._open[np.argsort(-best, kind="stable")[:size]] = True
+
+    def _critical(self, tests: ScoreTests, covariates: int) -> float:
+        return threshold(covariates * tests.tests_per_covariate, self._options.margin)
+
+    def _tests(self, working: _Working, model: Model) -> ScoreTests:
+        outcome = model == "outcome"
+        weights = self._data.weights[self._rows].astype(np.float64)
+        residual = working.outcome_residual if outcome else working.treatment_residual
+        directions = working.outcome_directions if outcome else working.treatment_directions
+        return ScoreTests(
+            self._data.covariates, self._rows, residual * weights, directions,
+            threads=self._threads, stop=self._stop,
+        )
+
+    def _refit(self, structure: Structure) -> _Working:
+        """Train a working network on the supports and take its residuals and directions."""
+        data, rows, inputs = self._data, self._rows, structure.inputs
+        network = self._network.with_inputs(len(inputs))
+        task = (self._fold, _FIRST_SEARCH_START + self._refits, self._split.fit,
+                self._split.validation)
+        self._refits += 1
+        result = _core.train(
+            network, self._options.training, data.covariates, inputs, data.visible, data.weights,
+            [task], self._seed, self._threads, self._stop,
+            structure.masks(network, self._treatment_units),
+        )[0]
+        net = TrainedNetwork.from_task(self._fold, task[1], network, result)
+        mu, probability = net.means(data.covariates, rows, self._threads)
+        treatment = data.treatment[rows]
+        expected = np.where(treatment == 1, mu[:, 1], mu[:, 0])
+        slopes = net.first_layer_slopes(data.covariates, rows, treatment)
+        members = [
+            data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
+            for support in (structure.outcome, structure.treatment)
+        ]
+        one = np.ones((len(rows), 1))
+        return _Working(
+            outcome_residual=data.outcome[rows] - expected,
+            treatment_residual=treatment - probability,
+            outcome_directions=np.hstack(
+                [one, (treatment - probability)[:, None], normalised(slopes.outcome), members[0]]
+            ),
+            treatment_directions=np.hstack([one, normalised(slopes.treatment), members[1]]),
+        )
+
+    def _record(self, move: str, model: Model, candidates: list[Candidate]) -> None:
+        self.moves += [
+            Move(self._fold, self._round, move, model, **dataclasses.asdict(candidate))  # type: ignore[arg-type]
+            for candidate in candidates
+        ]
+
+
+def _supports(structure: Structure, model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The model's own support and the other model's."""
+    if model == "outcome":
+        return structure.outcome, structure.treatment
+    return structure.treatment, structure.outcome
+
+
+def _with_support(structure: Structure, model: Model, support: tuple[int, ...]) -> Structure:
+    if model == "outcome":
+        return structure.with_outcome(support)
+    return structure.with_treatment(support)

@@ -1,0 +1,59 @@
+"""Sparse structures: which covariates feed which model, as masks on the network's weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.network import NetworkSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Supports of the two models, as indices of covariates in order of admission."""
+
+    treatment: tuple[int, ...] = ()
+    outcome: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> NDArray[np.int64]:
+        """Covariates of either model, ascending, shape (q,)."""
+        return np.array(sorted({*self.treatment, *self.outcome}), dtype=np.int64)
+
+    def with_treatment(self, support: tuple[int, ...]) -> Structure:
+        """The same outcome support with another treatment support."""
+        return Structure(treatment=support, outcome=self.outcome)
+
+    def with_outcome(self, support: tuple[int, ...]) -> Structure:
+        """The same treatment support with another outcome support."""
+        return Structure(treatment=self.treatment, outcome=support)
+
+    def masks(self, network: NetworkSpec, treatment_units: int) -> list[NDArray[np.float32]]:
+        """Weights the structure allows, one (inputs, units) matrix of zeros and ones per layer.
+
+        Below the treatment's layer each layer's last ``treatment_units`` units serve the treatment
+        model, the others the outcome model, and no weight crosses over. So a covariate can belong
+        to one model without touching the other. Every such network is a sparse Causal-StoNet.
+        """
+        treatment_layer = next(
+            i for i, layer in enumerate(network.layers) if any(b.visible for b in layer)
+        )
+        inputs = self.inputs
+        # Which sources of the current layer serve the outcome and which the treatment.
+        to_outcome = np.isin(inputs, self.outcome)
+        to_treatment = np.isin(inputs, self.treatment)
+        masks = []
+        for i, width in enumerate(network.units):
+            if i > treatment_layer:
+                masks.append(np.ones((network.units[i - 1], width), dtype=np.float32))
+                continue
+            serves_treatment = np.zeros(width, dtype=bool)
+            serves_treatment[-(1 if i == treatment_layer else treatment_units) :] = True
+            mask = np.outer(to_treatment, serves_treatment) | np.outer(
+                to_outcome, ~serves_treatment
+            )
+            masks.append(mask.astype(np.float32))
+            to_outcome, to_treatment = ~serves_treatment, serves_treatment
+        return masks

@@ -1,0 +1,172 @@
+"""Algorithm A1 from the first draw to the BIC in plain NumPy, on all covariates throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import twins
+import twins_random
+from numpy.typing import NDArray
+from twins_network import Chain, feeding_units, place_blocks, pruned_masks
+from twins_random import Purpose
+
+Array = NDArray[Any]
+SMALLEST_VARIANCE = 1e-8
+
+
+def initial_parameters(spec: Any, options: Any, key: Any) -> tuple[list[Array], list[Array]]:
+    """N(0, 1/inputs) or uniform on ±1/√inputs; biases of hidden layers of the given scale."""
+    weights, biases = [], []
+    for i, units in enumerate(spec.units):
+        inputs = feeding_units(spec, i - 1)
+        counter, n = (i, 0, Purpose.WEIGHTS), (inputs + 1) * units
+        if options.initializer == "uniform":
+            draws = 2 * twins_random.uniforms(key, counter, n) - 1
+        else:
+            draws = twins_random.normals(key, counter, n)
+        draws = draws.reshape(inputs + 1, units)
+        weights.append(draws[:-1] / np.sqrt(inputs))
+        last = i == len(spec.layers) - 1
+        biases.append(np.zeros(units) if last else options.initial_bias * draws[-1])
+    return weights, biases
+
+
+@dataclass
+class Training:
+    """One (fold, start). `normals(iteration, sweep, layer, rows, units)` supplies the noise."""
+
+    spec: Any
+    options: Any
+    x: Array
+    visible: Array
+    row_weight: Array
+    key: tuple[int, int]
+    fit_rows: Array
+    validation_rows: Array
+    normals: Any
+    structure: list[Array] | None = None
+    trace: list[list[float]] = field(default_factory=list)
+
+    def run(self) -> None:
+        o = self.options
+        weights, biases = initial_parameters(self.spec, o, self.key)
+        self.masks = self.structure or [np.ones_like(w) for w in weights]
+        self.theta = twins.Optimizer(
+            o.optimizer, [w * m for w, m in zip(weights, self.masks, strict=True)], biases
+        )
+        self.blocks = [p for row in place_blocks(self.spec) for p in row if p.block.visible]
+        self.variances = [o.initial_variance] * len(self.blocks)
+        self.order, self.iteration = self.fit_rows, 0
+        for number, stage in enumerate(o.stages):
+            for epoch in range(stage.epochs):
+                self.run_epoch(number, stage, epoch)
+            if stage.prune:
+                self.prune(stage)
+        self.finish()
+
+    def chain(self, rows: Array) -> Chain:
+        return Chain(
+            self.spec,
+            self.theta.weights,
+            self.theta.biases,
+            self.x[rows],
+            self.visible[rows],
+            latent_variance=self.options.sampler.variance,
+            visible_variance=self.variances,
+        )
+
+    def run_epoch(self, number: int, stage: Any, epoch: int) -> None:
+        o, n = self.options, len(self.order)
+        p = o.prior
+        spike = twins.spike_at(p.spike_start, p.spike_end, p.anneal_share, stage.epochs, epoch)
+        # The slab alone is a mixture whose components are both the slab.
+        narrow = p.slab_variance if stage.prior == "slab" else spike
+        step = twins.decayed(stage.step, stage.step_decay, stage.step_exponent, epoch, stage.epochs)
+        rate = twins.decayed(stage.rate, stage.rate_decay, stage.rate_exponent, epoch, stage.epochs)
+        likelihood = np.zeros(len(self.spec.layers))
+        self.order = twins_random.shuffle(self.key, self.iteration, self.order)
+        for first in range(0, n, o.batch_size):
+            rows = self.order[first : first + o.batch_size]
+            chain = self.chain(rows)
+            iteration = self.iteration
+            chain.sweep(
+                sweeps=o.sampler.sweeps,
+                friction=o.sampler.friction,
+                temperature=o.sampler.temperature,
+                step=step,
+                noise=lambda *at, k=iteration: self.normals(k, *at),
+            )
+            likelihood += chain.log_likelihood()
+            outcome = self.blocks[-1].block
+            self.theta.step(
+                chain.gradients(self.row_weight[rows]),
+                batch_weight=self.row_weight[rows].sum(),
+                rate=rate,
+                layer_variance=[
+                    *o.sampler.variance,
+                    self.variances[-1] if outcome.family == "gaussian" else 1.0,
+                ],
+                prior=(p.inclusion, narrow, p.slab_variance),
+                prior_weight=0.0 if stage.prior == "none" else 1 / n,
+                penalize_bias=p.penalize_bias,
+                masks=self.masks,
+            )
+            self.iteration += 1
+        record = [number, epoch, spike if stage.prior == "mixture" else 0.0, self.nonzero]
+        self.trace.append([*record, *likelihood / n, *self.measure_validation()])
+
+    @property
+    def nonzero(self) -> int:
+        return int(sum(np.sum(m != 0) for m in self.masks))
+
+    def mean_squares(self, rows: Array) -> list[float | None]:
+        """Weighted mean squared error of each gaussian visible block."""
+        chain, out = self.chain(rows), []
+        for i, row in enumerate(chain.blocks):
+            for p in row:
+                if not p.block.visible:
+                    continue
+                if p.block.family != "gaussian":
+                    out.append(None)
+                    continue
+                error = chain.visible[:, p.columns] - chain.predictor(i)[:, p.units]
+                out.append(np.average((error**2).mean(axis=1), weights=self.row_weight[rows]))
+        return out
+
+    def measure_validation(self) -> list[float]:
+        rows = self.validation_rows
+        if len(rows) == 0:
+            return [v for variance in self.variances for v in (np.nan, variance)]
+        weight = self.row_weight[rows]
+        terms = self.chain(rows).visible_log_likelihood(weight) / weight.sum()
+        if self.options.estimate_variance:
+            self.update_variances(rows)
+        return [v for pair in zip(terms, self.variances, strict=True) for v in pair]
+
+    def update_variances(self, rows: Array) -> None:
+        self.variances = [
+            old if new is None else max(new, SMALLEST_VARIANCE)
+            for old, new in zip(self.variances, self.mean_squares(rows), strict=True)
+        ]
+
+    def prune(self, stage: Any) -> None:
+        p = self.options.prior
+        spike = twins.spike_at(
+            p.spike_start, p.spike_end, p.anneal_share, stage.epochs, stage.epochs
+        )
+        log_ratio = np.log((1 - p.inclusion) / p.inclusion * np.sqrt(p.slab_variance / spike))
+        threshold = np.sqrt(2 * log_ratio / (1 / spike - 1 / p.slab_variance))
+        kept = pruned_masks(self.spec, self.theta.weights, threshold)
+        self.masks = [m * k for m, k in zip(self.masks, kept, strict=True)]
+        for layer, mask in zip(self.theta.theta, self.masks, strict=True):
+            layer[0] = layer[0] * mask
+
+    def finish(self) -> None:
+        rows = np.concatenate([self.fit_rows, self.validation_rows])
+        if not self.options.estimate_variance or len(self.validation_rows) == 0:
+            self.update_variances(rows)
+        weight = self.row_weight[rows]
+        self.log_likelihood = self.chain(rows).visible_log_likelihood(weight)
+        self.bic = twins.bic(self.log_likelihood.sum(), self.nonzero, weight.sum())

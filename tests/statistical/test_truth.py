@@ -1,0 +1,139 @@
+"""Estimates against truths: default fits of data whose answer is known.
+
+A tolerance is a number of standard errors. A correct fit violates four with probability 6e-5, and
+each test runs on fixed seeds: a failure means a change of the method, not bad luck.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cstonet as cs
+
+FOUR = 4.0
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return cs.datasets.simulation2(n=2000, p=20, seed=0)
+
+
+@pytest.fixture(scope="module")
+def results(simulation):
+    return cs.fit(simulation.formula, simulation.data, seed=0)
+
+
+def distance(results, truth):
+    """How many of its standard errors the ATE is away from the truth."""
+    return abs(results.params["ATE"] - truth) / results.bse["ATE"]
+
+
+def test_effect_is_found(simulation, results):
+    assert distance(results, simulation.ate) < FOUR
+    assert distance(results, 0.0) > 10  # the interval is narrow enough to mean something
+
+
+def test_potential_outcome_means_are_found(simulation, results):
+    # Balanced arms leave the covariates' law symmetric, so the rows' own means are the yardstick;
+    # they differ from the population's by less than the estimate does.
+    for arm, mu in (("POM[0]", simulation.mu0), ("POM[1]", simulation.mu1)):
+        assert abs(results.params[arm] - mu.mean()) < FOUR * results.bse[arm]
+
+
+def test_errors_are_those_of_the_data(simulation, results):
+    """No estimator beats the oracle; one far worse than the raw difference has learned nothing."""
+    oracle, oracle_error = simulation.oracle_ate()
+    raw = simulation.data.groupby("treat")["y"].var().sum() / (len(simulation.data) / 2)
+    assert 0.8 * oracle_error < results.bse["ATE"] < 1.5 * np.sqrt(raw)
+    assert abs(results.params["ATE"] - oracle) < FOUR * results.bse["ATE"]
+
+
+def test_relevant_covariates_are_selected(simulation, results):
+    selection = results.selection
+    assert selection.loc[list(simulation.outcome_support), "outcome"].all()
+    assert selection.loc[list(simulation.treatment_support), "treatment"].all()
+    # Those that matter carry more weight than the strongest of those that do not.
+    relevant = selection.index.isin(simulation.outcome_support)
+    assert selection["outcome_strength"][relevant].sum() > 0.5
+
+
+def test_individual_effects_follow_the_truth(simulation, results):
+    error = np.sqrt(np.mean((results.cate() - simulation.tau) ** 2))
+    assert error < 0.5 * simulation.tau.std()
+
+
+def test_individual_effects_of_new_units_follow_the_truth(results):
+    new = cs.datasets.simulation2(n=1000, p=20, seed=77)
+    error = np.sqrt(np.mean((results.cate(new.data) - new.tau) ** 2))
+    assert error < 0.5 * new.tau.std()
+
+
+def test_no_effect_is_found_where_there_is_none():
+    simulation = cs.datasets.simulation2(n=2000, p=20, seed=1, null_effect=True)
+    results = cs.fit(simulation.formula, simulation.data, seed=1)
+    assert distance(results, 0.0) < FOUR
+    assert results.bse["ATE"] < 0.3
+
+
+def test_confounding_is_removed():
+    """One strong confounder: the raw difference is far off, the estimate is not."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2000, 6))
+    treat = rng.binomial(1, 1 / (1 + np.exp(-1.5 * X[:, 0])))
+    y = 2 * X[:, 0] + treat + rng.normal(size=2000)
+    results = cs.CausalStoNet(y, treat, X).fit(seed=1)
+    raw = y[treat == 1].mean() - y[treat == 0].mean()
+    assert abs(raw - 1) > 10 * results.bse["ATE"]
+    assert distance(results, 1.0) < FOUR
+
+
+def test_risk_difference_is_found():
+    simulation = cs.datasets.simulation2(n=2000, p=10, seed=2, outcome="binomial")
+    results = cs.fit(simulation.formula, simulation.data, seed=2)
+    assert distance(results, simulation.ate) < FOUR
+    for arm, mu in (("POM[0]", simulation.mu0), ("POM[1]", simulation.mu1)):
+        assert abs(results.params[arm] - mu.mean()) < FOUR * results.bse[arm]
+    assert results.nuisances.mu.min() >= 0
+    assert results.nuisances.mu.max() <= 1
+
+
+def test_both_variance_estimators_agree(simulation, results):
+    other = cs.fit(simulation.formula, simulation.data, seed=0, variance="influence")
+    assert other.params["ATE"] == results.params["ATE"]
+    # Both estimate one variance from 2000 rows; its relative error is about sqrt(κ / n) / 2 with
+    # the scores' kurtosis κ below 100.
+    assert other.bse["ATE"] == pytest.approx(results.bse["ATE"], rel=FOUR * np.sqrt(100 / 2000) / 2)
+
+
+@pytest.mark.slow
+def test_first_simulation_with_few_covariates():
+    simulation = cs.datasets.simulation1(n=2000, p=20, seed=1)
+    results = cs.fit(simulation.formula, simulation.data, seed=1)
+    assert distance(results, simulation.ate) < FOUR
+
+
+@pytest.mark.slow
+def test_intervals_cover():
+    """Of 20 intervals of level 95 % fewer than 16 cover with probability 0.003."""
+    covered, scores = 0, []
+    for seed in range(20):
+        simulation = cs.datasets.simulation2(n=2000, p=10, seed=100 + seed)
+        results = cs.fit(simulation.formula, simulation.data, seed=seed)
+        low, high = results.conf_int().loc["ATE"]
+        covered += low <= simulation.ate <= high
+        scores.append((results.params["ATE"] - simulation.ate) / results.bse["ATE"])
+    assert covered >= 16
+    # The estimates lie on both sides of the truth: their mean score has standard error 1/√20.
+    assert abs(np.mean(scores)) < FOUR / np.sqrt(20)
+
+
+@pytest.mark.slow
+def test_published_schedule():
+    """Preset "paper" on simulation 2, as published but for one start and no cross-fitting."""
+    simulation = cs.datasets.simulation2(n=10_000, p=100, seed=1)
+    results = cs.fit(simulation.formula, simulation.data, preset="paper", starts=1, folds=1)
+    assert [stage.epochs for stage in results.plan.training.stages] == [100, 1500, 200]
+    assert len(results.trace) == 1800
+    assert results.plan.network_label == "100-8-6-5-1"
+    assert distance(results, simulation.ate) < FOUR

@@ -1,0 +1,117 @@
+"""Selection by paths of kept weights, on networks small enough to follow with a finger.
+
+The network: 3 covariates, hidden layers of 2 units (both latent) and 2 units (one latent, then the
+treatment), then the outcome.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cstonet import _core
+from cstonet.network import causal_network
+from cstonet.selection import selection_table
+from cstonet.training import OUTCOME, TREATMENT, TrainedNetwork
+
+SPEC = causal_network(3, (2, 2), 2, outcome="gaussian")
+
+# x1 reaches only the first hidden unit, x2 only the second, x3 none. The first hidden unit feeds
+# the latent unit of layer 2, and so the outcome; the second feeds the treatment.
+FIRST = [[2.0, 0.0], [0.0, -3.0], [0.0, 0.0]]
+SECOND = [[0.5, 0.0], [0.0, 1.0]]
+LAST = [[4.0], [7.0]]
+
+
+def network(first=FIRST, second=SECOND, last=LAST, *, fold=0, start=0, bic=0.0):
+    """A trained network with these weights, its paths traced by the kernel."""
+    weights = [np.array(w, dtype=np.float32) for w in (first, second, last)]
+    biases = [np.zeros(w.shape[1], dtype=np.float32) for w in weights]
+    masks, reaches = _core.prune_and_trace(SPEC, weights, biases, 0.0)
+    return TrainedNetwork(
+        fold=fold,
+        start=start,
+        spec=SPEC,
+        inputs=np.arange(3),
+        weights=tuple(weights),
+        masks=tuple(masks),
+        biases=tuple(biases),
+        variance=1.0,
+        log_likelihood=np.zeros(2),
+        bic=bic,
+        selects_treatment=np.array(reaches[TREATMENT]),
+        selects_outcome=np.array(reaches[OUTCOME]),
+    )
+
+
+def table_of(networks, chosen):
+    return selection_table(("x1", "x2", "x3"), SimpleNamespace(networks=networks, chosen=chosen))
+
+
+def test_paths_through_latent_units_count():
+    net = network()
+    assert net.selects_outcome.tolist() == [True, False, False]
+    assert net.selects_treatment.tolist() == [False, True, False]
+
+
+def test_a_path_through_the_treatment_is_no_path_to_the_outcome():
+    """x2 explains who is treated, and the treatment the outcome: x2 itself is not selected."""
+    net = network()
+    assert net.weights[2][1, 0] == 7.0  # the treatment's weight on the outcome is kept
+    assert not net.selects_outcome[1]
+    assert net.path_strength(OUTCOME)[1] == 0
+
+
+def test_strength_is_the_share_of_the_paths_weight():
+    both = network(second=[[0.5, 2.0], [1.0, 1.0]])
+    # To the outcome: x1 by 2 · 0.5 · 4 = 4, x2 by 3 · 1 · 4 = 12. To the treatment: 4 and 3.
+    np.testing.assert_allclose(both.path_strength(OUTCOME), [4 / 16, 12 / 16, 0])
+    np.testing.assert_allclose(both.path_strength(TREATMENT), [4 / 7, 3 / 7, 0])
+
+
+def test_strength_without_any_path_is_zero():
+    empty = network(last=[[0.0], [7.0]])
+    np.testing.assert_array_equal(empty.path_strength(OUTCOME), 0)
+
+
+def test_table_counts_all_networks_and_decides_by_the_chosen():
+    plain = [network(fold=fold) for fold in range(3)]
+    other = [network(first=[[0, 0], [0, -3], [2, 0]], fold=fold, start=1) for fold in range(3)]
+    # Chosen: twice the plain network, once the other, in which x3 takes the place of x1.
+    table = table_of([*plain, *other], [plain[0], plain[1], other[2]])
+    assert table.attrs["fits"] == 6
+    assert table["outcome"].tolist() == [True, False, False]
+    assert table["treatment"].tolist() == [False, True, False]
+    assert table["outcome_count"].tolist() == [3, 0, 3]
+    assert table["treatment_count"].tolist() == [0, 6, 0]
+    assert table["outcome_frequency"].tolist() == [0.5, 0, 0.5]
+    np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
+    np.testing.assert_allclose(table["strength"], [2 / 3, 1, 1 / 3])
+
+
+def test_half_of_the_chosen_is_not_a_majority():
+    plain, other = network(), network(first=[[0, 0], [0, -3], [2, 0]], fold=1)
+    table = table_of([plain, other], [plain, other])
+    assert table["outcome"].tolist() == [False, False, False]
+    assert table["outcome_frequency"].tolist() == [0.5, 0, 0.5]
+
+
+def test_networks_know_their_covariates_by_position():
+    """After pruning a network holds connected covariates only."""
+    net = network()
+    small = TrainedNetwork(
+        **{name: getattr(net, name) for name in net.__slots__}
+        | {
+            "spec": SPEC.with_inputs(1),
+            "inputs": np.array([2]),
+            "weights": (net.weights[0][:1], *net.weights[1:]),
+            "masks": (net.masks[0][:1], *net.masks[1:]),
+            "selects_treatment": net.selects_treatment[:1],
+            "selects_outcome": net.selects_outcome[:1],
+        }
+    )
+    table = table_of([small], [small])
+    assert table["outcome"].tolist() == [False, False, True]
+    assert table["strength"].tolist() == pytest.approx([0, 0, 1])

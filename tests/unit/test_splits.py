@@ -1,0 +1,92 @@
+"""Folds and validation rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cstonet.errors import OneArmedError, TooFewRowsError
+from cstonet.splits import assign_folds, check_folds, make_splits
+
+
+@pytest.fixture
+def strata():
+    return np.random.default_rng(0).choice(3, size=200, p=[0.5, 0.35, 0.15])
+
+
+@pytest.mark.parametrize("folds", [2, 3, 7])
+def test_folds_partition_the_rows(strata, folds):
+    splits = make_splits(strata, folds, 0.2, seed=4)
+    assert len(splits) == folds
+    tested = np.concatenate([split.test for split in splits])
+    np.testing.assert_array_equal(np.sort(tested), np.arange(200))
+    for split in splits:
+        rows = np.concatenate([split.fit, split.validation, split.test])
+        np.testing.assert_array_equal(np.sort(rows), np.arange(200))
+
+
+def test_one_fold_trains_and_predicts_the_same_rows(strata):
+    (split,) = make_splits(strata, 1, 0.25, seed=4)
+    np.testing.assert_array_equal(split.test, np.arange(200))
+    trained = np.concatenate([split.fit, split.validation])
+    np.testing.assert_array_equal(np.sort(trained), np.arange(200))
+
+
+@pytest.mark.parametrize("folds", [2, 3, 7])
+def test_folds_are_balanced_within_and_over_strata(strata, folds):
+    fold = assign_folds(strata, folds, np.random.default_rng(1))
+    for code in range(3):
+        sizes = np.bincount(fold[strata == code], minlength=folds)
+        assert sizes.max() - sizes.min() <= 1
+    sizes = np.bincount(fold, minlength=folds)
+    assert sizes.max() - sizes.min() <= 1  # remainders go to different folds
+
+
+def test_validation_rows_are_spread_over_the_strata(strata):
+    (split,) = make_splits(strata, 1, 0.2, seed=0)
+    for code in range(3):
+        units = np.sum(strata == code)
+        assert np.sum(strata[split.validation] == code) == round(0.2 * units)
+
+
+def test_no_validation_rows_on_request(strata):
+    for split in make_splits(strata, 3, 0.0, seed=0):
+        assert split.validation.size == 0
+
+
+def test_training_keeps_a_unit_of_every_stratum():
+    strata = np.array([0] * 20 + [1])
+    (split,) = make_splits(strata, 1, 0.5, seed=0)
+    assert 20 in split.fit
+
+
+def test_seed_decides(strata):
+    def tests(seed):
+        return [split.test.tolist() for split in make_splits(strata, 3, 0.2, seed)]
+
+    assert tests(1) == tests(1)
+    assert tests(1) != tests(2)
+
+
+def test_other_fraction_leaves_the_folds_alone(strata):
+    """Folds and validation rows have random streams of their own."""
+    few, many = (make_splits(strata, 3, fraction, seed=1) for fraction in (0.1, 0.3))
+    for one, other in zip(few, many, strict=True):
+        np.testing.assert_array_equal(one.test, other.test)
+        assert len(one.validation) < len(other.validation)
+
+
+def test_more_folds_than_rows():
+    with pytest.raises(TooFewRowsError, match="5 folds need at least 5 rows, but there are 4"):
+        check_folds(np.array([0, 1, 0, 1]), ("a", "b"), 5)
+
+
+@pytest.mark.parametrize(("folds", "needed"), [(1, 2), (2, 4), (3, 3), (10, 10)])
+def test_every_fold_needs_both_arms(folds, needed):
+    enough = np.array([0] * 50 + [1] * needed)
+    check_folds(enough, ("a", "b"), folds)
+    with pytest.raises(OneArmedError, match=f"arm 'b' has {needed - 1} unit.*at least {needed}"):
+        check_folds(enough[:-1], ("a", "b"), folds)
+    # What is asked for suffices: two units of the small arm train in every fold.
+    for split in make_splits(enough, folds, 0.0, seed=0):
+        assert np.sum(enough[split.fit] == 1) >= 2
