@@ -1,7 +1,6 @@
 """Types of the compiled kernel. Internal: arguments are checked by the Python layer."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

@@ -17,7 +17,7 @@ import pandas as pd
 from cstonet import datasets
 from cstonet.design import Family, Missing
 from cstonet.errors import CStoNetError, DataError
-from cstonet.flags import add_flag, parameter_docs
+from cstonet.flags import add_flag, is_flag, parameter_docs
 from cstonet.inference import check_alpha
 from cstonet.model import CausalStoNet, fit
 from cstonet.options import FitOptions
@@ -175,8 +175,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 
 def _fit_flags() -> list[str]:
-    """The options of a fit that one word can express: all but the stages of the training."""
-    return [field.name for field in dataclasses.fields(FitOptions) if field.name != "training"]
+    """The options of a fit that one word can express: training and search have options inside."""
+    hints = get_type_hints(FitOptions)
+    return [field.name for field in dataclasses.fields(FitOptions) if is_flag(hints[field.name])]
 
 
 def fit_file(chosen: argparse.Namespace) -> None:
@@ -186,6 +187,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
     paths = {kind: getattr(chosen, kind) for kind in (*FORMATS, "selection")}
     for path in filter(None, paths.values()):
         check_writable(path)
+    given = {name: getattr(chosen, name) for name in _fit_flags()}
     results = fit(
         chosen.formula,
         read_data(chosen.file),
@@ -196,7 +198,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
         progress=chosen.progress,
-        **{name: getattr(chosen, name) for name in _fit_flags()},
+        **{name: value for name, value in given.items() if value is not None},
     )
     summary = results.summary(alpha=chosen.alpha)
     print(summary)
@@ -218,7 +220,7 @@ def check_writable(path: Path) -> None:
 def read_data(path: Path) -> pd.DataFrame:
     """The frame in a CSV file, or a DataError that says why there is none."""
     try:
-        return pd.read_csv(path, float_precision="round_trip")
+        return pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path} cannot be read as comma-separated values: {str(error).strip()}. Check that it "

@@ -7,6 +7,7 @@ translates them for argparse. Ranges are checked by the options themselves.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 from collections.abc import Callable
 from types import UnionType
@@ -55,6 +56,11 @@ def add_flag(
         metavar=None if choices else _metavar(hint),
         help=help_text,
     )
+
+
+def is_flag(hint: object) -> bool:
+    """Whether one word on the command line can express a value of this type."""
+    return not any(dataclasses.is_dataclass(kind) for kind in _kinds(hint))
 
 
 def parameter_docs(documented: object) -> dict[str, str]:

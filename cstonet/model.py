@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
-from cstonet.estimators import Nuisances, estimate_effects
-from cstonet.networks import FittedNetworks
+from cstonet.estimators import Effects, Nuisances, estimate_effects
+from cstonet.networks import FittedNetworks, Prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
 from cstonet.presets import preset as preset_options
@@ -21,6 +22,9 @@ from cstonet.results import CausalResults
 from cstonet.selection import selection_table
 from cstonet.splits import check_folds
 from cstonet.training import fold_numbers, thread_count, train_networks
+
+# Spread over seeds, in standard errors, above which the summary mentions it.
+SPREAD_WORTH_NOTING = 0.1
 
 
 class CausalStoNet:
@@ -70,7 +74,13 @@ class CausalStoNet:
         weights: ArrayLike | None = None,
     ) -> None:
         self.design = Design.from_arrays(
-            y, treat, X, names=names, family=family, treatment=treatment, missing=missing,
+            y,
+            treat,
+            X,
+            names=names,
+            family=family,
+            treatment=treatment,
+            missing=missing,
             weights=weights,
         )
 
@@ -115,7 +125,12 @@ class CausalStoNet:
         base = preset_options(preset) if options is None else options
         if not isinstance(base, FitOptions):
             raise OptionError(f"options must be a FitOptions; got {base!r}.")
-        given = {name: value for name, value in changes.items() if value is not None}
+        # None leaves the preset's numbers alone; for an option such as search it is a value.
+        given = {
+            name: value
+            for name, value in changes.items()
+            if value is not None or name not in ("starts", "folds")
+        }
         label = preset if options is None else "custom"
         return make_plan(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
 
@@ -146,7 +161,7 @@ class CausalStoNet:
         n_jobs
             Threads; -1 is every core.
         progress
-            ``True`` for a progress bar, or a function of (epochs done, epochs in all).
+            ``True`` for a progress bar, or a function of (steps done, steps in all).
         options
             Complete options instead of a preset.
         **changes
@@ -158,23 +173,29 @@ class CausalStoNet:
         CausalResults
         """
         began = time.perf_counter()
-        plan = self.plan(
-            preset, options=options, seed=seed, starts=starts, folds=folds, **changes
-        )
+        plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads = thread_count(n_jobs)
         design = self.design
         check_folds(design.treatment, design.treatment_levels, plan.folds)
         with progress_reporter(progress) as report:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
-        prediction = networks.predict_out_of_fold(data)
-        nuisances = Nuisances(
-            y=design.y, treatment=design.treatment, mu=prediction.mu,
-            propensity=prediction.propensity, weights=design.weights,
-            fold=fold_numbers(networks.splits, len(design.y)),
-        )
-        effects = estimate_effects(
-            nuisances, levels=design.treatment_levels, clip=plan.clip, variance=plan.variance
-        )
+        fold = fold_numbers(networks.splits, len(design.y))
+
+        def estimate(prediction: Prediction) -> tuple[Nuisances, Effects]:
+            nuisances = Nuisances(
+                y=design.y,
+                treatment=design.treatment,
+                mu=prediction.mu,
+                propensity=prediction.propensity,
+                weights=design.weights,
+                fold=fold,
+            )
+            return nuisances, estimate_effects(
+                nuisances, levels=design.treatment_levels, clip=plan.clip, variance=plan.variance
+            )
+
+        nuisances, effects = estimate(networks.predict_out_of_fold(data))
+        members = [estimate(prediction)[1] for prediction in networks.members_out_of_fold(data)]
         return CausalResults(
             design=design,
             plan=plan,
@@ -182,7 +203,7 @@ class CausalStoNet:
             nuisances=nuisances,
             selection=selection_table(design.covariates, networks),
             networks=networks,
-            notes=training_notes(networks),
+            notes=training_notes(networks) + spread_note(effects, members),
             runtime=time.perf_counter() - began,
         )
 
@@ -202,6 +223,24 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
             "effect is adjusted for nothing there."
         )
     return tuple(notes)
+
+
+def spread_note(effects: Effects, members: Sequence[Effects]) -> tuple[str, ...]:
+    """Say how far another seed would move the first effect, if that is worth knowing.
+
+    The estimate averages the networks of several starts; their single estimates tell how much of
+    it is due to the starts.
+    """
+    if len(members) < 2:
+        return ()
+    singles = np.array([member.estimates[0] for member in members])
+    spread = singles.std(ddof=1) / np.sqrt(len(singles)) / effects.standard_errors[0]
+    if not spread > SPREAD_WORTH_NOTING:
+        return ()
+    return (
+        f"Another seed would move the {effects.names[0]} by about {spread:.2f} standard errors, "
+        f"judging by its {len(members)} starts; more starts reduce this.",
+    )
 
 
 def fit(

@@ -107,7 +107,13 @@ class TrainedNetwork:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Outcome means in network units, shape (m, 2), and treatment probabilities, shape (m,)."""
         means = _core.predict(
-            self.spec, list(self.weights), list(self.biases), self.inputs, data, rows, _CLAMP,
+            self.spec,
+            list(self.weights),
+            list(self.biases),
+            self.inputs,
+            data,
+            rows,
+            _CLAMP,
             threads,
         ).astype(np.float64)
         return means[:, :, OUTCOME].T, means[0, :, TREATMENT]
@@ -246,8 +252,21 @@ class FittedNetworks:
 
     def predict_out_of_fold(self, data: _core.Dataset) -> Prediction:
         """Nuisances at the training rows, each from networks that did not train on it."""
+        return self._out_of_fold(data, self.chosen)
+
+    def members_out_of_fold(self, data: _core.Dataset) -> list[Prediction]:
+        """The same from one chosen network per fold at a time: what a single start would give."""
+        members = min(len(fold) for fold in self.chosen)
+        return [
+            self._out_of_fold(data, tuple((fold[member],) for fold in self.chosen))
+            for member in range(members)
+        ]
+
+    def _out_of_fold(
+        self, data: _core.Dataset, networks: tuple[tuple[TrainedNetwork, ...], ...]
+    ) -> Prediction:
         mu, propensity = np.empty((data.rows, 2)), np.empty((data.rows, 2))
-        for split, fold in zip(self.splits, self.chosen, strict=True):
+        for split, fold in zip(self.splits, networks, strict=True):
             part = self._average(fold, data, split.test)
             mu[split.test], propensity[split.test] = part.mu, part.propensity
         return Prediction(mu, propensity)

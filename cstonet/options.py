@@ -29,8 +29,14 @@ def _fail(owner: object, name: str, value: object, allowed: str) -> None:
 
 
 def _check_number(
-    owner: object, name: str, low: float, high: float, *, open_low: bool = False,
-    open_high: bool = False, auto: bool = False,
+    owner: object,
+    name: str,
+    low: float,
+    high: float,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    auto: bool = False,
 ) -> None:
     """Raise OptionError unless the field is a number in the given interval (or ``"auto"``)."""
     value = getattr(owner, name)
@@ -68,10 +74,21 @@ def _check_flag(owner: object, name: str) -> None:
 def _check_units(owner: object, name: str) -> None:
     """A tuple of layer widths."""
     units = getattr(owner, name)
-    if not isinstance(units, tuple) or not 1 <= len(units) <= 100 or not all(
-        isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
+    if (
+        not isinstance(units, tuple)
+        or not 1 <= len(units) <= 100
+        or not all(
+            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
+        )
     ):
         _fail(owner, name, units, "a tuple of whole numbers such as (16, 8, 4)")
+
+
+def _check_kind(owner: object, name: str, kind: type, *, optional: bool = False) -> None:
+    """Raise OptionError unless the field is a value of the class (or None where allowed)."""
+    value = getattr(owner, name)
+    if not isinstance(value, kind) and not (optional and value is None):
+        _fail(owner, name, value, f"a {kind.__name__}" + (" or None" if optional else ""))
 
 
 def _check_positive_tuple(owner: object, name: str) -> None:
@@ -259,11 +276,9 @@ class TrainingOptions:
         _check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
         if not self.stages or not all(isinstance(s, StageOptions) for s in self.stages):
             _fail(self, "stages", self.stages, "a non-empty tuple of StageOptions")
-        for name, kind in (
-            ("sampler", SamplerOptions), ("prior", PriorOptions), ("optimizer", OptimizerOptions)
-        ):
-            if not isinstance(getattr(self, name), kind):
-                _fail(self, name, getattr(self, name), f"a {kind.__name__}")
+        _check_kind(self, "sampler", SamplerOptions)
+        _check_kind(self, "prior", PriorOptions)
+        _check_kind(self, "optimizer", OptimizerOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +309,12 @@ class SearchOptions:
     training: TrainingOptions
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
-    margin: float = 1.0
+    margin: float = 0.0
     rounds: int = 25
     screen: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.training, TrainingOptions):
-            _fail(self, "training", self.training, "a TrainingOptions")
+        _check_kind(self, "training", TrainingOptions)
         _check_units(self, "hidden")
         _check_integer(self, "updates", 1, 10_000_000)
         _check_number(self, "margin", -3, 10)
@@ -368,14 +382,12 @@ class FitOptions:
     pack_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
-        if not isinstance(self.training, TrainingOptions):
-            _fail(self, "training", self.training, "a TrainingOptions")
+        _check_kind(self, "training", TrainingOptions)
         self._check_hidden()
         _check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
         _check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
         _check_integer(self, "treatment_units", 1, 10_000, auto=True)
-        if self.search is not None and not isinstance(self.search, SearchOptions):
-            _fail(self, "search", self.search, "a SearchOptions or None")
+        _check_kind(self, "search", SearchOptions, optional=True)
         _check_integer(self, "updates", 1, 10_000_000)
         _check_integer(self, "starts", 1, 10_000)
         _check_integer(self, "ensemble", 1, 10_000)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cstonet.errors import OptionError
-from cstonet.network import NetworkSpec, causal_network
+from cstonet.network import BlockFamily, NetworkSpec, causal_network
 from cstonet.options import (
     FitOptions,
     SamplerOptions,
@@ -89,7 +89,7 @@ class Plan:
 def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) -> Plan:
     """Resolve every automatic option for this design."""
     n, p = design.X.shape
-    outcome = "bernoulli" if design.family == "binomial" else "gaussian"
+    outcome: BlockFamily = "bernoulli" if design.family == "binomial" else "gaussian"
     # Rows the gradient sees in each fold.
     in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
@@ -100,8 +100,12 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         # The middle: layers before it describe the covariates, layers after it see the treatment.
         middle = (len(units) + 1) // 2
         return causal_network(
-            p, units, middle if layer == "auto" else layer, outcome=outcome,
-            activation=options.activation, treatment_weight=options.treatment_weight,
+            p,
+            units,
+            middle if layer == "auto" else layer,
+            outcome=outcome,
+            activation=options.activation,
+            treatment_weight=options.treatment_weight,
         )
 
     search = options.search
@@ -167,33 +171,36 @@ def resolve_training(
     updates
         Parameter updates of a stage whose epochs are automatic.
     """
-    batch = options.batch_size
-    if batch == "auto":
-        batch = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
-    batch = min(batch, rows)
-    sampler = _resolve_sampler(options.sampler, depth)
+    automatic = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
+    batch = min(automatic if isinstance(options.batch_size, str) else options.batch_size, rows)
+    variance = _latent_variance(options.sampler, depth)
     per_epoch = math.ceil(rows / batch)
     epochs = max(math.ceil(updates / max(per_epoch, FEWEST_UPDATES_PER_EPOCH)), FEWEST_EPOCHS)
-    stages = tuple(_resolve_stage(stage, sampler, depth, epochs) for stage in options.stages)
-    return dataclasses.replace(options, batch_size=batch, sampler=sampler, stages=stages)
+    stages = tuple(_resolve_stage(stage, variance, epochs) for stage in options.stages)
+    return dataclasses.replace(
+        options,
+        batch_size=batch,
+        sampler=dataclasses.replace(options.sampler, variance=variance),
+        stages=stages,
+    )
 
 
-def _resolve_sampler(sampler: SamplerOptions, depth: int) -> SamplerOptions:
+def _latent_variance(sampler: SamplerOptions, depth: int) -> tuple[float, ...]:
+    """σ_i² of the hidden layers, i = 1..h."""
     variance = sampler.variance
-    if variance == "auto":
+    if isinstance(variance, str):
         # The theory's ladder σ_1² ≪ σ_2² ≪ … ≪ σ_h² ≪ 1: with a flat one, moving Y_i would change
         # the residual of layer i+1 by as much as it explains.
         variance = tuple(10.0 ** -(3 + 2 * (depth - i)) for i in range(1, depth + 1))
     _check_length("SamplerOptions.variance", variance, depth, "hidden layer")
-    return dataclasses.replace(sampler, variance=variance)
+    return variance
 
 
-def _resolve_stage(
-    stage: StageOptions, sampler: SamplerOptions, depth: int, epochs: int
-) -> StageOptions:
+def _resolve_stage(stage: StageOptions, variance: tuple[float, ...], epochs: int) -> StageOptions:
+    depth = len(variance)
     rate = (DEFAULT_RATE,) * (depth + 1) if stage.rate == "auto" else stage.rate
     # With ε_i = σ_i a first step lands where the layer's own density alone would put it.
-    step = tuple(math.sqrt(v) for v in sampler.variance) if stage.step == "auto" else stage.step
+    step = tuple(map(math.sqrt, variance)) if stage.step == "auto" else stage.step
     _check_length("StageOptions.rate", rate, depth + 1, "layer, the outcome's included")
     _check_length("StageOptions.step", step, depth, "hidden layer")
     return dataclasses.replace(

@@ -8,6 +8,8 @@ other experiments carry their names: ``"paper:simulation1"``, ``"paper:acic"``, 
 
 from __future__ import annotations
 
+from typing import Any
+
 from cstonet.errors import OptionError
 from cstonet.options import (
     FitOptions,
@@ -64,9 +66,11 @@ def _published(
     computations; the paper's text does not state them.
     """
     pretrain, *train, refine = epochs
-    decays = {
-        "rate_decay": "polynomial", "rate_exponent": rate_exponent,
-        "step_decay": "polynomial", "step_exponent": step_exponent,
+    decays: dict[str, Any] = {
+        "rate_decay": "polynomial",
+        "rate_exponent": rate_exponent,
+        "step_decay": "polynomial",
+        "step_exponent": step_exponent,
     }
     stages = (
         StageOptions(epochs=pretrain, rate=rate, step=step),
@@ -93,8 +97,12 @@ def _published(
                 sweeps=1, friction=friction, temperature=1.0, variance=latent_variance
             ),
             prior=PriorOptions(
-                inclusion=1e-6, slab_variance=slab, spike_start=spike, spike_end=spike,
-                anneal_share=0.0, penalize_bias=True,
+                inclusion=1e-6,
+                slab_variance=slab,
+                spike_start=spike,
+                spike_end=spike,
+                anneal_share=0.0,
+                penalize_bias=True,
             ),
             optimizer=OptimizerOptions(rule="momentum", momentum=0.9, clip_norm=1.0),
         ),
@@ -105,40 +113,83 @@ def _published_settings(experiment: str) -> FitOptions:
     """Settings of one experiment, from the paper's appendix "Parameters setting"."""
     if experiment == "simulation1":
         return _published(
-            hidden=(32, 16, 8), treatment_layer=2,
-            latent_variance=(1e-3, 1e-5, 1e-7), outcome_variance=1e-9, spike=1e-5, slab=1e-2,
-            epochs=(50, 200, 200), friction=0.1, step=(3e-3, 3e-4, 5e-7), step_exponent=1.2,
-            rate=(1e-3, 1e-6, 1e-8, 5e-13), refine_rate=(1e-4, 1e-7, 1e-9, 5e-14),
-            rate_exponent=1.4, batch_size=50,
+            hidden=(32, 16, 8),
+            treatment_layer=2,
+            latent_variance=(1e-3, 1e-5, 1e-7),
+            outcome_variance=1e-9,
+            spike=1e-5,
+            slab=1e-2,
+            epochs=(50, 200, 200),
+            friction=0.1,
+            step=(3e-3, 3e-4, 5e-7),
+            step_exponent=1.2,
+            rate=(1e-3, 1e-6, 1e-8, 5e-13),
+            refine_rate=(1e-4, 1e-7, 1e-9, 5e-14),
+            rate_exponent=1.4,
+            batch_size=50,
         )
     if experiment == "simulation2":
         return _published(
-            hidden=(8, 6, 5), treatment_layer=2,
-            latent_variance=(1e-3, 1e-5, 1e-7), outcome_variance=1e-9, spike=3e-3, slab=0.3,
-            epochs=(100, 1500, 200), friction=0.1, step=(3e-3, 3e-4, 1e-6), step_exponent=1.2,
-            rate=(1e-3, 3e-6, 1e-7, 1e-12), refine_rate=(1e-4, 3e-7, 1e-8, 1e-13),
+            hidden=(8, 6, 5),
+            treatment_layer=2,
+            latent_variance=(1e-3, 1e-5, 1e-7),
+            outcome_variance=1e-9,
+            spike=3e-3,
+            slab=0.3,
+            epochs=(100, 1500, 200),
+            friction=0.1,
+            step=(3e-3, 3e-4, 1e-6),
+            step_exponent=1.2,
+            rate=(1e-3, 3e-6, 1e-7, 1e-12),
+            refine_rate=(1e-4, 3e-7, 1e-8, 1e-13),
             rate_exponent=1.2,
         )
     if experiment == "acic":
         return _published(
-            hidden=(64, 32), treatment_layer=1,
-            latent_variance=(1e-5, 1e-7), outcome_variance=1e-9, spike=2e-4, slab=0.1,
-            epochs=(100, 500, 1000, 200), friction=1.0, step=(3e-4, 1e-6), step_exponent=1.0,
-            rate=(5e-6, 5e-8, 5e-13), refine_rate=(5e-7, 5e-9, 1e-13), rate_exponent=2.0,
+            hidden=(64, 32),
+            treatment_layer=1,
+            latent_variance=(1e-5, 1e-7),
+            outcome_variance=1e-9,
+            spike=2e-4,
+            slab=0.1,
+            epochs=(100, 500, 1000, 200),
+            friction=1.0,
+            step=(3e-4, 1e-6),
+            step_exponent=1.0,
+            rate=(5e-6, 5e-8, 5e-13),
+            refine_rate=(5e-7, 5e-9, 1e-13),
+            rate_exponent=2.0,
         )
     if experiment == "twins":
         return _published(
-            hidden=(16, 8, 4), treatment_layer=2,
-            latent_variance=(1e-3, 1e-4, 1e-5), outcome_variance=1e-6, spike=5e-4, slab=0.1,
-            epochs=(100, 1500, 200), friction=1.0, step=(1e-2, 9e-3, 9e-5), step_exponent=1.0,
-            rate=(1e-3, 1e-4, 1e-5, 1e-9), refine_rate=(1e-4, 1e-5, 1e-6, 1e-10),
+            hidden=(16, 8, 4),
+            treatment_layer=2,
+            latent_variance=(1e-3, 1e-4, 1e-5),
+            outcome_variance=1e-6,
+            spike=5e-4,
+            slab=0.1,
+            epochs=(100, 1500, 200),
+            friction=1.0,
+            step=(1e-2, 9e-3, 9e-5),
+            step_exponent=1.0,
+            rate=(1e-3, 1e-4, 1e-5, 1e-9),
+            refine_rate=(1e-4, 1e-5, 1e-6, 1e-10),
             rate_exponent=1.2,
         )
     return _published(
-        hidden=(64, 16, 4), treatment_layer=2,
-        latent_variance=(1e-3, 1e-5, 1e-7), outcome_variance=1e-9, spike=1e-5, slab=1e-2,
-        epochs=(100, 1500, 200), friction=1.0, step=(3e-3, 3e-4, 1e-6), step_exponent=1.0,
-        rate=(1e-3, 5e-5, 5e-7, 1e-12), refine_rate=(1e-4, 1e-6, 1e-8, 1e-13), rate_exponent=1.2,
+        hidden=(64, 16, 4),
+        treatment_layer=2,
+        latent_variance=(1e-3, 1e-5, 1e-7),
+        outcome_variance=1e-9,
+        spike=1e-5,
+        slab=1e-2,
+        epochs=(100, 1500, 200),
+        friction=1.0,
+        step=(3e-3, 3e-4, 1e-6),
+        step_exponent=1.0,
+        rate=(1e-3, 5e-5, 5e-7, 1e-12),
+        refine_rate=(1e-4, 1e-6, 1e-8, 1e-13),
+        rate_exponent=1.2,
     )
 
 

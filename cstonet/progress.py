@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tqdm.auto import tqdm
-
 from cstonet.errors import OptionError
 from cstonet.training import Progress
 
@@ -18,12 +16,15 @@ def progress_reporter(progress: object) -> Iterator[Progress | None]:
     Parameters
     ----------
     progress
-        None or False for silence, True for a bar, or a function of (epochs done, epochs in all).
+        None or False for silence, True for a bar, or a function of (steps done, steps in all).
     """
     if progress is None or progress is False:
         yield None
     elif progress is True:
-        with tqdm(unit="epoch", desc="training") as bar:
+        # In a notebook without widgets this import warns: only those who want the bar hear it.
+        from tqdm.auto import tqdm
+
+        with tqdm(unit="step", desc="training") as bar:
 
             def update(done: int, total: int) -> None:
                 bar.total = total

@@ -1,4 +1,4 @@
-"""Score tests: which covariate outside a model would raise its likelihood if it were connected?"""
+"""Score tests: which covariates outside a model would raise its likelihood if connected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def normalised(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns of mean square one, shape (m, k); columns that vanish are left out."""
     size = np.sqrt(np.mean(directions**2, axis=0))
     kept = size > _NEGLIGIBLE
-    return directions[:, kept] / size[kept]
+    columns: NDArray[np.float64] = directions[:, kept] / size[kept]
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class Candidate:
     covariate: int
     score: float
     threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """Per covariate, shape (p,): the largest over all directions, and over simple effects only."""
+
+    overall: NDArray[np.float64]
+    main: NDArray[np.float64]
 
 
 class ScoreTests:
@@ -53,6 +62,8 @@ class ScoreTests:
     directions : (m, k)
         What a new weight's contribution is multiplied by: 1 for a main effect, the centred
         treatment for effect modification, a hidden unit's slope for a weight into that unit.
+    main
+        How many of the directions, from the first, are those of simple effects.
     threads, stop
         Threads to use; a function called now and then that may raise to stop.
     """
@@ -64,6 +75,7 @@ class ScoreTests:
         residual: NDArray[np.float64],
         directions: NDArray[np.float64],
         *,
+        main: int,
         threads: int,
         stop: Callable[[int], object] | None,
     ) -> None:
@@ -71,28 +83,36 @@ class ScoreTests:
         self._rows = rows
         self._residual = residual.copy()
         self._directions = directions
+        self._main = main
         self._threads = threads
         self._stop = stop
 
     @property
     def tests_per_covariate(self) -> int:
         """Linear and square, in every direction."""
-        return 2 * self._directions.shape[1]
+        return 2 * int(self._directions.shape[1])
+
+    @property
+    def main_tests_per_covariate(self) -> int:
+        """Linear and square, in the directions of simple effects."""
+        return 2 * self._main
 
     def statistics(self) -> NDArray[np.float32]:
         """Scores z, shape (2, p, k): of x and of x², in every direction."""
         products = np.ascontiguousarray(self._residual[:, None] * self._directions, np.float32)
-        return _core.score_statistics(
-            self._data, self._rows, products, self._threads, self._stop
+        return _core.score_statistics(self._data, self._rows, products, self._threads, self._stop)
+
+    def largest(self) -> Largest:
+        """Largest |z| of every covariate."""
+        return self._largest(np.abs(self.statistics()))
+
+    def _largest(self, z: NDArray[np.float32]) -> Largest:
+        return Largest(
+            overall=z.max(axis=(0, 2)).astype(np.float64),
+            main=z[:, :, : self._main].max(axis=(0, 2)).astype(np.float64),
         )
 
-    def largest(self) -> NDArray[np.float64]:
-        """Largest |z| of every covariate, shape (p,)."""
-        return np.abs(self.statistics()).max(axis=(0, 2)).astype(np.float64)
-
-    def admit(
-        self, critical: NDArray[np.float64], *, inside: Sequence[int], most: int
-    ) -> list[Candidate]:
+    def admit(self, critical: Largest, *, inside: Sequence[int], most: int) -> list[Candidate]:
         """Up to ``most`` covariates whose scores exceed their critical values, best first.
 
         After each admission the residual is cleared of the admitted feature, so that a covariate
@@ -100,21 +120,22 @@ class ScoreTests:
 
         Parameters
         ----------
-        critical : (p,)
-            Critical value of each covariate.
+        critical
+            Critical values of each covariate's scores; exceeding either is enough.
         inside
             Covariates already in the model.
         """
         admitted: list[Candidate] = []
         while len(admitted) < most:
             z = np.abs(self.statistics())
-            best = z.max(axis=(0, 2)).astype(np.float64)
-            excess = best - critical
+            best = self._largest(z)
+            excess = np.maximum(best.overall - critical.overall, best.main - critical.main)
             excess[[*inside, *(c.covariate for c in admitted)]] = -math.inf
             j = int(np.argmax(excess))
             if not excess[j] > 0:
                 break
-            admitted.append(Candidate(j, float(best[j]), float(critical[j])))
+            score = max(best.overall[j], best.main[j])
+            admitted.append(Candidate(j, float(score), float(score - excess[j])))
             self._clear(j, z[:, j, :])
         return admitted
 

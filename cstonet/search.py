@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
 from cstonet.networks import TrainedNetwork
 from cstonet.options import SearchOptions
-from cstonet.scores import Candidate, ScoreTests, normalised, threshold
+from cstonet.scores import Candidate, Largest, ScoreTests, normalised, threshold
 from cstonet.splits import Split
 from cstonet.structure import Structure
 
@@ -177,10 +178,11 @@ class StructureSearch:
     def _admit(self, structure: Structure, working: _Working, model: Model) -> tuple[int, ...]:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
-        critical = np.full(len(self._open), np.inf)
-        critical[self._open] = self._critical(tests, int(self._open.sum()))
+        critical = self._everywhere(tests)
         shared = [j for j in other if j not in support]
-        critical[shared] = self._critical(tests, len(shared))
+        critical.main[shared] = threshold(
+            len(shared) * tests.main_tests_per_covariate, self._options.margin
+        )
         found = tests.admit(
             critical, inside=support, most=_FIRST_ADMISSIONS + len(support) // _GROWTH
         )
@@ -194,9 +196,12 @@ class StructureSearch:
             rest = tuple(j for j in support if j != covariate)
             without = _with_support(structure, model, rest)
             tests = self._tests(self._refit(without), model)
-            score = float(tests.largest()[covariate])
-            needed = self._critical(tests, len(support))
-            keep = score > needed
+            largest, margin = tests.largest(), self._options.margin
+            score, main = float(largest.overall[covariate]), float(largest.main[covariate])
+            needed = threshold(len(support) * tests.tests_per_covariate, margin)
+            keep = score > needed or main > threshold(
+                len(support) * tests.main_tests_per_covariate, margin
+            )
             self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
             if keep:
                 kept += 1
@@ -215,12 +220,16 @@ class StructureSearch:
         residual = self._refit(structure).outcome_residual
         spread = residual**2 - np.mean(residual**2)
         tests = ScoreTests(
-            self._data.covariates, self._rows, spread, np.ones((len(self._rows), 1)),
-            threads=self._threads, stop=self._stop,
+            self._data.covariates,
+            self._rows,
+            spread,
+            np.ones((len(self._rows), 1)),
+            main=1,
+            threads=self._threads,
+            stop=self._stop,
         )
-        critical = np.full(len(self._open), np.inf)
-        critical[self._open] = self._critical(tests, int(self._open.sum()))
-        critical[list(self._tried)] = np.inf
+        critical = self._everywhere(tests)
+        critical.overall[list(self._tried)] = np.inf
         found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
         self._record("try", "outcome", found)
         new = tuple(candidate.covariate for candidate in found)
@@ -231,13 +240,19 @@ class StructureSearch:
         """Sure independence screening: keep the covariates of largest marginal score."""
         working = self._refit(Structure())
         best = np.maximum(
-            self._tests(working, "outcome").largest(), self._tests(working, "treatment").largest()
+            self._tests(working, "outcome").largest().overall,
+            self._tests(working, "treatment").largest().overall,
         )
         self._open[:] = False
         self._open[np.argsort(-best, kind="stable")[:size]] = True
 
-    def _critical(self, tests: ScoreTests, covariates: int) -> float:
-        return threshold(covariates * tests.tests_per_covariate, self._options.margin)
+    def _everywhere(self, tests: ScoreTests) -> Largest:
+        """Critical values for a search among all covariates that take part."""
+        critical = Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
+        critical.overall[self._open] = threshold(
+            int(self._open.sum()) * tests.tests_per_covariate, self._options.margin
+        )
+        return critical
 
     def _tests(self, working: _Working, model: Model) -> ScoreTests:
         outcome = model == "outcome"
@@ -245,22 +260,44 @@ class StructureSearch:
         residual = working.outcome_residual if outcome else working.treatment_residual
         directions = working.outcome_directions if outcome else working.treatment_directions
         return ScoreTests(
-            self._data.covariates, self._rows, residual * weights, directions,
-            threads=self._threads, stop=self._stop,
+            self._data.covariates,
+            self._rows,
+            residual * weights,
+            directions,
+            main=2 if outcome else 1,
+            threads=self._threads,
+            stop=self._stop,
         )
 
     def _refit(self, structure: Structure) -> _Working:
         """Train a working network on the supports and take its residuals and directions."""
         data, rows, inputs = self._data, self._rows, structure.inputs
         network = self._network.with_inputs(len(inputs))
-        task = (self._fold, _FIRST_SEARCH_START + self._refits, self._split.fit,
-                self._split.validation)
+        task = (
+            self._fold,
+            _FIRST_SEARCH_START + self._refits,
+            self._split.fit,
+            self._split.validation,
+        )
         self._refits += 1
         result = _core.train(
-            network, self._options.training, data.covariates, inputs, data.visible, data.weights,
-            [task], self._seed, self._threads, self._stop,
+            network,
+            self._options.training,
+            data.covariates,
+            inputs,
+            data.visible,
+            data.weights,
+            [task],
+            self._seed,
+            self._threads,
+            self._stop,
             structure.masks(network, self._treatment_units),
         )[0]
+        if result.failure:
+            raise NumericalError(
+                f"A working network of the structure search diverged (fold {self._fold + 1}: "
+                f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
+            )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
         mu, probability = net.means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]

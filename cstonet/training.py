@@ -171,9 +171,10 @@ def _run_fold(
     data: TrainingData, plan: Plan, split: Split, fold: int, threads: int, monitor: _Monitor
 ) -> _FoldResult:
     """Search (if planned) and train the starts of one fold."""
-    inputs, masks, moves = np.arange(data.covariates.columns), None, ()
+    inputs, masks = np.arange(data.covariates.columns), None
+    moves: tuple[Move, ...] = ()
     network = plan.network
-    if plan.search is not None:
+    if plan.search is not None and plan.search_network is not None:
         looks = 0
 
         def searching(_: int) -> None:
@@ -182,9 +183,15 @@ def _run_fold(
             monitor.advance(fold, int(_SEARCH_UNITS * (1 - 100 / (100 + looks))))
 
         search = StructureSearch(
-            data, split, plan.search_network, plan.search,
-            treatment_units=plan.search_treatment_units, fold=fold, seed=plan.seed,
-            threads=threads, stop=searching,
+            data,
+            split,
+            plan.search_network,
+            plan.search,
+            treatment_units=plan.search_treatment_units,
+            fold=fold,
+            seed=plan.seed,
+            threads=threads,
+            stop=searching,
         )
         structure = search.run()
         moves, inputs = tuple(search.moves), structure.inputs
@@ -193,8 +200,15 @@ def _run_fold(
     tasks = [(fold, start, split.fit, split.validation) for start in range(plan.starts)]
     epochs = len(tasks) * sum(int(stage.epochs) for stage in plan.training.stages)
     results = _core.train(
-        network, plan.training, data.covariates, inputs, data.visible, data.weights, tasks,
-        plan.seed, threads,
+        network,
+        plan.training,
+        data.covariates,
+        inputs,
+        data.visible,
+        data.weights,
+        tasks,
+        plan.seed,
+        threads,
         lambda done: monitor.advance(fold, _SEARCH_UNITS + _TRAIN_UNITS * done // max(epochs, 1)),
         masks,
     )
@@ -230,7 +244,9 @@ def _trace_frame(plan: Plan, fold: int, results: list[_core.TaskResult]) -> pd.D
     columns += [f"log_likelihood_{i + 1}" for i in range(len(plan.network.layers))]
     for name in ("treatment", "outcome"):
         columns += [f"held_out_{name}", f"{name}_variance"]
-    rows = [np.column_stack([np.full(len(r.trace), s), r.trace]) for s, r in enumerate(results)]
+    # A start that broke down in its first epoch has no rows, and then no columns either.
+    traces = [result.trace.reshape(-1, len(columns)) for result in results]
+    rows = [np.column_stack([np.full(len(t), start), t]) for start, t in enumerate(traces)]
     trace = pd.DataFrame(np.concatenate(rows), columns=["start", *columns])
     trace = trace.drop(columns="treatment_variance")
     trace.insert(0, "fold", fold)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cstonet.estimators import Nuisances, estimate_effects
-from cstonet.options import FitOptions
+from cstonet.options import FitOptions, StageOptions, TrainingOptions
 from cstonet.presets import preset
 from cstonet.results import CausalResults
 
@@ -178,12 +178,23 @@ def make_plan() -> type[FakePlan]:
     return FakePlan
 
 
-def options_for_quick_fits(epochs: int = 12, **changes: Any) -> FitOptions:
-    """Take the default recipe on a small network, with few epochs in every stage."""
+def options_for_quick_fits(
+    recipe: Literal["search", "prune"] = "search", epochs: int = 12, **changes: Any
+) -> FitOptions:
+    """Take the shape of the default recipe, or of the paper's, with few epochs and small layers."""
+    small: dict[str, Any] = {"hidden": (4, 3), "folds": 2, "starts": 2, "ensemble": 1}
+    if recipe == "prune":
+        stages = (
+            StageOptions(epochs=epochs),
+            StageOptions(epochs=epochs, prior="mixture", prune=True),
+            StageOptions(epochs=epochs, rate_decay="cosine"),
+        )
+        return FitOptions(training=TrainingOptions(stages=stages), **(small | changes))
     base = preset("calibrated")
     stages = tuple(replace(stage, epochs=epochs) for stage in base.training.stages)
-    small: dict[str, Any] = {"hidden": (4, 3), "folds": 2, "starts": 1}
-    return base.replace(training=replace(base.training, stages=stages), **(small | changes))
+    training = replace(base.training, stages=stages)
+    search = replace(base.search, training=training, hidden=(4, 3), rounds=4)
+    return base.replace(**({"training": training, "search": search} | small | changes))
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,8 @@ print(res.summary())
 # * *Observations*: with the sizes of the two arms.
 # * *Units clipped*: how many estimated treatment probabilities were too close to 0 or 1 and were
 #   moved to the bound. More than a few ask for a look at the overlap below.
-# * *Network* and *Non-zero weights*: the layers, and how few of their weights survived pruning.
+# * *Network* and *Non-zero weights*: the layers, and how few of their weights a network uses on
+#   average.
 # * *Starts x folds, seed*: how many networks were trained in all, and the number that makes the
 #   whole fit reproducible.
 #
@@ -106,12 +107,13 @@ pd.DataFrame(
 # %% [markdown]
 # ## Which covariates mattered?
 #
-# `res.selection` has a row for every covariate. Confounders are those selected for both models.
+# `res.selection` has a row for every covariate; here are the strongest. Confounders are those that
+# are selected for both models.
 
 # %%
 selection = res.selection
 selected = selection[selection["treatment"] | selection["outcome"]]
-selected.sort_values("strength", ascending=False).round(2)
+selected.sort_values("strength", ascending=False).head(12).round(2)
 
 # %% [markdown]
 # In a simulation we can count: how many of the true covariates were found, how many others came

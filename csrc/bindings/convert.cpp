@@ -107,8 +107,8 @@ Source source_from_array(const py::array& x, const DoubleArray& center,
           "the covariates must be float32 or float64");
   require(center.size() == x.shape(1) && inverse_scale.size() == x.shape(1),
           "one center and one scale per covariate");
-  return {x.data(),     is_double,    x.shape(0),    x.shape(1),
-          x.strides(0), x.strides(1), center.data(), inverse_scale.data(), limit};
+  return {x.data(),     is_double,     x.shape(0),           x.shape(1), x.strides(0),
+          x.strides(1), center.data(), inverse_scale.data(), limit};
 }
 
 }  // namespace

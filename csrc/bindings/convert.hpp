@@ -55,8 +55,7 @@ T from_python(py::handle object) {
     return value;
   } else if constexpr (IsVector<T>::value) {
     T values;
-    for (py::handle item : object)
-      values.push_back(from_python<typename T::value_type>(item));
+    for (py::handle item : object) values.push_back(from_python<typename T::value_type>(item));
     return values;
   } else {
     return object.cast<T>();

@@ -27,9 +27,8 @@ FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
   for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
   Panel linear, square;
   Hooks hooks;
-  run_released(hooks, progress, [&] {
-    score_tests(dataset.data, wanted, g, threads, hooks, linear, square);
-  });
+  run_released(hooks, progress,
+               [&] { score_tests(dataset.data, wanted, g, threads, hooks, linear, square); });
   const Index p = linear.rows(), k = linear.columns();
   FloatArray out({Index{2}, p, k});
   for (Index j = 0; j < p; ++j) {
@@ -44,8 +43,8 @@ FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
 void register_data(py::module_& m) {
   py::class_<PyDataset>(m, "Dataset")
       .def(py::init<py::array, DoubleArray, DoubleArray, double, std::size_t>(),
-           py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"),
-           py::arg("limit"), py::arg("pack_bytes"))
+           py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"), py::arg("limit"),
+           py::arg("pack_bytes"))
       .def_property_readonly("rows", [](const PyDataset& d) { return d.data.rows(); })
       .def_property_readonly("columns", [](const PyDataset& d) { return d.data.columns(); })
       .def_property_readonly("is_packed", [](const PyDataset& d) { return d.data.is_packed(); })

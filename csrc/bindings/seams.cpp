@@ -31,7 +31,11 @@ FloatArray residual(const std::string& family, double variance, const FloatArray
   Block block{family == "gaussian"    ? Family::gaussian
               : family == "bernoulli" ? Family::bernoulli
                                       : Family::categorical,
-              size, true, false, 1.0, 0};
+              size,
+              true,
+              false,
+              1.0,
+              0};
   FloatArray out({n, size});
   visible_residual(block, variance, n, y.data(), size, eta.data(), size, out.mutable_data(), size);
   return out;
@@ -69,8 +73,8 @@ SweepResult sweep(py::object network, py::object sampler_options, const py::list
   allocate(spec, gradients);
   BackwardSampler sampler(spec, options, batch.rows());
   forward(spec, parameters, batch, states);
-  sampler.impute(parameters, batch, variances, step,
-                 RandomStream(stream[0], stream[1], stream[2]), iteration, states);
+  sampler.impute(parameters, batch, variances, step, RandomStream(stream[0], stream[1], stream[2]),
+                 iteration, states);
   SweepResult out;
   out.log_likelihood = array_from_doubles(sampler.log_likelihood(batch, variances));
   for (Index i = 0; i < spec.hidden_layers(); ++i) {

@@ -158,8 +158,8 @@ void register_train(py::module_& m) {
                              })
       .def_property_readonly("inputs",
                              [](const TaskResult& r) {
-                               return py::array_t<std::int64_t>(
-                                   static_cast<Index>(r.inputs.size()), r.inputs.data());
+                               return py::array_t<std::int64_t>(static_cast<Index>(r.inputs.size()),
+                                                                r.inputs.data());
                              })
       .def_property_readonly("variances",
                              [](const TaskResult& r) { return array_from_doubles(r.variances); })
@@ -168,15 +168,15 @@ void register_train(py::module_& m) {
           [](const TaskResult& r) { return array_from_doubles(r.log_likelihood); })
       .def_readonly("bic", &TaskResult::bic)
       .def_readonly("rows", &TaskResult::rows)
-      .def_property_readonly(
-          "nonzero", [](const TaskResult& r) { return r.parameters.nonzero_weights(); })
+      .def_property_readonly("nonzero",
+                             [](const TaskResult& r) { return r.parameters.nonzero_weights(); })
       .def_readonly("reaches", &TaskResult::reaches)
       .def_property_readonly("trace", trace_array)
       .def_readonly("failure", &TaskResult::failure);
 
-  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("data"),
-        py::arg("inputs"), py::arg("visible").noconvert(), py::arg("row_weight").noconvert(),
-        py::arg("tasks"), py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
+  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("data"), py::arg("inputs"),
+        py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
+        py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none());
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),

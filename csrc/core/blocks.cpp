@@ -8,7 +8,9 @@ namespace {
 
 constexpr double kLogTwoPi = 1.8378770664093454836;
 
-double log1p_exp(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+double log1p_exp(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
 
 // log(1 + Σ exp η): the log normalizer of a categorical block whose first level has η = 0.
 double log_normalizer(Index size, const float* eta) {
@@ -38,9 +40,8 @@ void mean_from_predictor(Family family, Index size, const float* eta, float* mea
   }
 }
 
-void visible_residual(const Block& block, double variance, Index rows, const float* y,
-                      Index y_row, const float* eta, Index eta_row, float* residual,
-                      Index residual_row) {
+void visible_residual(const Block& block, double variance, Index rows, const float* y, Index y_row,
+                      const float* eta, Index eta_row, float* residual, Index residual_row) {
   const double scale = block.weight / (block.family == Family::gaussian ? variance : 1.0);
   for (Index i = 0; i < rows; ++i) {
     float* r = residual + i * residual_row;

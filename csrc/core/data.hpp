@@ -31,8 +31,7 @@ class Dataset {
   bool is_packed() const { return packed_.rows() > 0; }
 
   // out.row(i) = standardised row rows[i]; all columns, or the listed ones.
-  void gather(const Index* rows, Index count, const std::vector<Index>* columns,
-              Panel& out) const;
+  void gather(const Index* rows, Index count, const std::vector<Index>* columns, Panel& out) const;
 
  private:
   Source source_;

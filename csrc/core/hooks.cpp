@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/denormals.hpp"
+
 namespace cstonet {
 
 void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(long)>& task) {
@@ -19,6 +21,7 @@ void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(l
   int running = static_cast<int>(std::min<long>(std::max(threads, 1), count));
 
   auto work = [&] {
+    flush_denormals();
     for (long i = next++; i < count; i = next++) {
       try {
         hooks.check();

@@ -33,9 +33,9 @@ struct NetworkSpec {
 // θ_i = (w_i, b_i), with the mask γ_i of kept weights. Weights stand as inputs x units: a
 // covariate is a row, so dropping covariates drops rows.
 struct LayerParameters {
-  Panel weights;   // w_i', inputs x units
-  Panel mask;      // 1 where a weight is kept, 0 where pruned and in the padding
-  Floats bias;     // padded(units)
+  Panel weights;  // w_i', inputs x units
+  Panel mask;     // 1 where a weight is kept, 0 where pruned and in the padding
+  Floats bias;    // padded(units)
   Floats bias_mask;
 };
 

@@ -41,9 +41,8 @@ void Optimizer::apply(float rate, float gradient_scale, const PriorPass& prior,
 }
 
 void Optimizer::update(const std::vector<LayerGradient>& gradients, double batch_weight,
-                       const std::vector<double>& rate,
-                       const std::vector<double>& layer_variance, const PriorPass& prior,
-                       bool penalize_bias, Parameters& parameters) {
+                       const std::vector<double>& rate, const std::vector<double>& layer_variance,
+                       const PriorPass& prior, bool penalize_bias, Parameters& parameters) {
   ++steps_;
   for (std::size_t i = 0; i < moments_.size(); ++i) {
     const LayerGradient& g = gradients[i];

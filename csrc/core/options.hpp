@@ -24,11 +24,11 @@ struct SamplerOptions {
 };
 
 struct PriorOptions {
-  double inclusion;       // λ_n
-  double slab_variance;   // σ²_{1,n}
-  double spike_start;     // σ²_{0,n} when a stage with the prior begins
-  double spike_end;       // σ²_{0,n} when its annealing ends
-  double anneal_share;    // share of the stage's epochs spent annealing
+  double inclusion;      // λ_n
+  double slab_variance;  // σ²_{1,n}
+  double spike_start;    // σ²_{0,n} when a stage with the prior begins
+  double spike_end;      // σ²_{0,n} when its annealing ends
+  double anneal_share;   // share of the stage's epochs spent annealing
   bool penalize_bias;
 
   template <class Visitor>
@@ -43,11 +43,11 @@ struct PriorOptions {
 };
 
 struct OptimizerOptions {
-  std::string rule;      // "adam" or "momentum"
-  double momentum;       // decay of the first moment
-  double second_decay;   // decay of the second moment (adam)
-  double epsilon;        // added to its root (adam)
-  double clip_norm;      // largest norm of a layer's gradient in units of 1/σ_i²; 0 = no clipping
+  std::string rule;     // "adam" or "momentum"
+  double momentum;      // decay of the first moment
+  double second_decay;  // decay of the second moment (adam)
+  double epsilon;       // added to its root (adam)
+  double clip_norm;     // largest norm of a layer's gradient in units of 1/σ_i²; 0 = no clipping
 
   template <class Visitor>
   void fields(Visitor&& visit) {
@@ -61,13 +61,13 @@ struct OptimizerOptions {
 
 struct StageOptions {
   int epochs;
-  std::string prior;          // "none", "slab" (ridge) or "mixture"
-  bool prune;                 // prune at the end of the stage?
-  std::vector<double> rate;   // γ_i, i = 1..h+1
-  std::vector<double> step;   // ε_i, i = 1..h
-  std::string rate_decay;     // "none", "polynomial", "cosine"
-  double rate_exponent;       // polynomial: γ / (1 + γ k^exponent), k the epoch
-  std::string step_decay;     // "none", "polynomial"
+  std::string prior;         // "none", "slab" (ridge) or "mixture"
+  bool prune;                // prune at the end of the stage?
+  std::vector<double> rate;  // γ_i, i = 1..h+1
+  std::vector<double> step;  // ε_i, i = 1..h
+  std::string rate_decay;    // "none", "polynomial", "cosine"
+  double rate_exponent;      // polynomial: γ / (1 + γ k^exponent), k the epoch
+  std::string step_decay;    // "none", "polynomial"
   double step_exponent;
 
   template <class Visitor>
@@ -86,10 +86,10 @@ struct StageOptions {
 
 struct TrainingOptions {
   int batch_size;
-  std::string initializer;    // "normal" or "uniform", both of scale 1/sqrt(inputs)
-  double initial_bias;        // sd of the initial biases of hidden layers
-  bool estimate_variance;     // visible gaussian blocks: variance from held-out rows
-  double initial_variance;    // of visible gaussian blocks (y is standardised)
+  std::string initializer;  // "normal" or "uniform", both of scale 1/sqrt(inputs)
+  double initial_bias;      // sd of the initial biases of hidden layers
+  bool estimate_variance;   // visible gaussian blocks: variance from held-out rows
+  double initial_variance;  // of visible gaussian blocks (y is standardised)
   SamplerOptions sampler;
   PriorOptions prior;
   OptimizerOptions optimizer;

@@ -38,9 +38,9 @@ std::vector<Panel> predict(const NetworkSpec& spec, const Parameters& parameters
       for (const VisibleBlock& v : blocks) {
         const Panel& z = states[static_cast<std::size_t>(v.layer)].predictor;
         for (Index i = 0; i < count; ++i)
-          mean_from_predictor(v.block.family, v.block.size, z.row(i) + v.unit,
-                              out[static_cast<std::size_t>(setting)].row(first + i) +
-                                  v.block.column);
+          mean_from_predictor(
+              v.block.family, v.block.size, z.row(i) + v.unit,
+              out[static_cast<std::size_t>(setting)].row(first + i) + v.block.column);
       }
     }
   });

@@ -6,8 +6,8 @@
 namespace cstonet {
 
 double MixturePrior::threshold() const {
-  const double log_ratio = std::log((1 - inclusion) / inclusion) +
-                           0.5 * std::log(slab_variance / spike_variance);
+  const double log_ratio =
+      std::log((1 - inclusion) / inclusion) + 0.5 * std::log(slab_variance / spike_variance);
   // With a heavy slab the slab wins everywhere: nothing is pruned.
   if (log_ratio <= 0) return 0.0;
   return std::sqrt(2 * spike_variance * slab_variance / (slab_variance - spike_variance) *
@@ -16,10 +16,10 @@ double MixturePrior::threshold() const {
 
 double MixturePrior::log_density(double w) const {
   const double half_log_two_pi = 0.9189385332046727418;
-  const double spike = std::log(1 - inclusion) - 0.5 * std::log(spike_variance) -
-                       w * w / (2 * spike_variance);
-  const double slab = std::log(inclusion) - 0.5 * std::log(slab_variance) -
-                      w * w / (2 * slab_variance);
+  const double spike =
+      std::log(1 - inclusion) - 0.5 * std::log(spike_variance) - w * w / (2 * spike_variance);
+  const double slab =
+      std::log(inclusion) - 0.5 * std::log(slab_variance) - w * w / (2 * slab_variance);
   const double top = std::max(spike, slab);
   return top + std::log(std::exp(spike - top) + std::exp(slab - top)) - half_log_two_pi;
 }

@@ -10,8 +10,8 @@ namespace {
 constexpr Index kColumnsPerTask = 128;
 
 // z(j, k) for the features in the columns of `f`, written to rows first.. of `out`.
-void self_normalised(const Panel& f, const Panel& f_squared, const Panel& g,
-                     const Panel& g_squared, Index first, Panel& out) {
+void self_normalised(const Panel& f, const Panel& f_squared, const Panel& g, const Panel& g_squared,
+                     Index first, Panel& out) {
   const Index columns = f.columns(), stride = g.stride();
   Panel sum(columns, g.columns()), variance(columns, g.columns());
   const KernelTable& k = kernels();

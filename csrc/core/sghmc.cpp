@@ -16,7 +16,8 @@ BackwardSampler::BackwardSampler(const NetworkSpec& spec, const SamplerOptions& 
                          &state.predictor, &state.residual, &state.back, &state.normal})
       panel->reshape(batch_rows, units);
     // As wide as the layer below, so that w' residual has that layer's row stride.
-    if (i > 0) state.transposed.reshape(units, spec.layers[static_cast<std::size_t>(i - 1)].units());
+    if (i > 0)
+      state.transposed.reshape(units, spec.layers[static_cast<std::size_t>(i - 1)].units());
     state.mask.assign(static_cast<std::size_t>(padded(units)), 0.0f);
     std::fill_n(state.mask.begin(), layer.latent_units(), 1.0f);
   }
@@ -100,9 +101,9 @@ void BackwardSampler::move(Index i, const std::vector<double>& step, const Rando
 }
 
 void BackwardSampler::impute(const Parameters& parameters, const Batch& batch,
-                             const std::vector<double>& variances,
-                             const std::vector<double>& step, const RandomStream& random,
-                             std::uint32_t iteration, std::vector<LayerState>& states) {
+                             const std::vector<double>& variances, const std::vector<double>& step,
+                             const RandomStream& random, std::uint32_t iteration,
+                             std::vector<LayerState>& states) {
   prepare(parameters, batch.rows());
   for (int sweep = 0; sweep < options_.sweeps; ++sweep) {
     for (Index i = spec_.hidden_layers() - 1; i >= 0; --i) {
@@ -124,10 +125,9 @@ void BackwardSampler::gradients(const Batch& batch, const std::vector<LayerState
     Panel& r = at(i).residual;
     LayerGradient& g = out[static_cast<std::size_t>(i)];
     if (weighted)
-      r.view().array().colwise() *=
-          Eigen::Map<const Eigen::ArrayXf>(batch.weight.data(), rows);
-    k.multiply(below->data(), 1, below->stride(), r.data(), r.stride(), nullptr,
-               g.weights.data(), g.weights.stride(), g.weights.rows(), rows, r.stride());
+      r.view().array().colwise() *= Eigen::Map<const Eigen::ArrayXf>(batch.weight.data(), rows);
+    k.multiply(below->data(), 1, below->stride(), r.data(), r.stride(), nullptr, g.weights.data(),
+               g.weights.stride(), g.weights.rows(), rows, r.stride());
     k.column_sums(r.data(), rows, r.stride(), g.bias.data());
     below = &states[static_cast<std::size_t>(i)].output;
   }

@@ -27,8 +27,7 @@ class BackwardSampler {
   // `variances` are those of the visible blocks, `step` is ε_i.
   void impute(const Parameters& parameters, const Batch& batch,
               const std::vector<double>& variances, const std::vector<double>& step,
-              const RandomStream& random, std::uint32_t iteration,
-              std::vector<LayerState>& states);
+              const RandomStream& random, std::uint32_t iteration, std::vector<LayerState>& states);
 
   // Σ_s ∇_θ_i log π(Y_i | Y_{i-1}, θ_i), weighted by the batch's row weights.
   void gradients(const Batch& batch, const std::vector<LayerState>& states,
@@ -50,8 +49,8 @@ class BackwardSampler {
     Panel residual;      // d log π(Y_i | Y_{i-1}) / d predictor
     Panel back;          // w_{i+1}' residual_{i+1}
     Panel normal;
-    Panel transposed;    // w_i, units x inputs
-    Floats mask;         // 1 for latent units, 0 for visible units and padding
+    Panel transposed;  // w_i, units x inputs
+    Floats mask;       // 1 for latent units, 0 for visible units and padding
   };
 
   Latent& at(Index i) { return latent_[static_cast<std::size_t>(i)]; }

@@ -193,8 +193,7 @@ Trainer::Evaluation Trainer::evaluate(const std::vector<Index>& rows) {
         }
       }
     }
-    total.weight +=
-        std::accumulate(batch_.weight.begin(), batch_.weight.begin() + count, 0.0);
+    total.weight += std::accumulate(batch_.weight.begin(), batch_.weight.begin() + count, 0.0);
   }
   return total;
 }
@@ -215,10 +214,12 @@ void Trainer::check_finite(const EpochRecord& record) const {
   bool finite = true;
   for (double value : record.validation) finite = finite && std::isfinite(value);
   for (const LayerParameters& theta : parameters_.layers)
-    finite = finite && theta.weights.view().allFinite();
+    finite =
+        finite && theta.weights.view().allFinite() &&
+        std::all_of(theta.bias.begin(), theta.bias.end(), [](float b) { return std::isfinite(b); });
   if (finite) return;
   throw Diverged("stage " + std::to_string(record.stage + 1) + ", epoch " +
-                 std::to_string(record.epoch + 1) + ": a weight is no longer a finite number");
+                 std::to_string(record.epoch + 1) + ": a parameter is no longer a finite number");
 }
 
 void Trainer::prune_network(const StageOptions& stage) {
@@ -267,8 +268,7 @@ void Trainer::finish(TaskResult& result) {
   const Evaluation all = evaluate(rows);
   result.log_likelihood = all.likelihood;
   result.rows = all.weight;
-  const double total =
-      std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
+  const double total = std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
   result.bic = bic(total, parameters_.nonzero_weights(), all.weight);
   for (const VisibleBlock& block : blocks_)
     result.reaches.push_back(reaches(spec_, parameters_, block));

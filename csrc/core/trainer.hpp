@@ -21,9 +21,9 @@ struct Problem {
   const NetworkSpec& spec;
   const TrainingOptions& options;
   const Dataset& data;
-  const std::vector<Index>& inputs;  // covariates the network starts from
-  const Panel& visible;        // n x visible columns, standardised
-  const Floats& row_weight;    // n
+  const std::vector<Index>& inputs;     // covariates the network starts from
+  const Panel& visible;                 // n x visible columns, standardised
+  const Floats& row_weight;             // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
 };
@@ -36,23 +36,23 @@ struct Task {
 
 struct EpochRecord {
   Index stage, epoch;
-  double spike;                           // σ0², 0 while the prior is off
+  double spike;  // σ0², 0 while the prior is off
   Index nonzero;
-  std::vector<double> layer_likelihood;   // log π(Y_i | Y_{i-1}) per row, training rows
-  std::vector<double> validation;         // log-likelihood per row of each visible block
-  std::vector<double> variances;          // of the visible blocks
+  std::vector<double> layer_likelihood;  // log π(Y_i | Y_{i-1}) per row, training rows
+  std::vector<double> validation;        // log-likelihood per row of each visible block
+  std::vector<double> variances;         // of the visible blocks
 };
 
 struct TaskResult {
   Parameters parameters;
-  std::vector<Index> inputs;              // covariates behind the rows of the first layer
+  std::vector<Index> inputs;  // covariates behind the rows of the first layer
   std::vector<double> variances;
-  std::vector<double> log_likelihood;     // of each visible block, over all the task's rows
+  std::vector<double> log_likelihood;  // of each visible block, over all the task's rows
   double bic = 0.0;
-  double rows = 0.0;                      // weight of those rows
-  std::vector<std::vector<bool>> reaches; // [visible block][input]
+  double rows = 0.0;                       // weight of those rows
+  std::vector<std::vector<bool>> reaches;  // [visible block][input]
   std::vector<EpochRecord> trace;
-  std::string failure;                    // empty, or why the start was given up
+  std::string failure;  // empty, or why the start was given up
 };
 
 class Trainer {
@@ -88,9 +88,9 @@ class Trainer {
   const TrainingOptions& options_;
   Hooks& hooks_;
   RandomStream random_;
-  NetworkSpec spec_;          // a copy: its inputs shrink after pruning
+  NetworkSpec spec_;  // a copy: its inputs shrink after pruning
   std::vector<Index> inputs_;
-  Panel local_;               // the connected covariates of all rows, once few remain
+  Panel local_;  // the connected covariates of all rows, once few remain
   Parameters parameters_;
   std::vector<VisibleBlock> blocks_;
   std::vector<double> variances_;

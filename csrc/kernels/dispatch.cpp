@@ -7,11 +7,19 @@
 namespace cstonet {
 
 #if defined(CSTONET_X86_LEVELS)
-namespace v1 { const KernelTable& table(); }
-namespace v3 { const KernelTable& table(); }
-namespace v4 { const KernelTable& table(); }
+namespace v1 {
+const KernelTable& table();
+}
+namespace v3 {
+const KernelTable& table();
+}
+namespace v4 {
+const KernelTable& table();
+}
 #else
-namespace portable { const KernelTable& table(); }
+namespace portable {
+const KernelTable& table();
+}
 #endif
 
 namespace {

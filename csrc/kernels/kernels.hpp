@@ -58,8 +58,8 @@ struct KernelTable {
                            float* change);
   // v <- (1-α) v + ε (-(d - s)/σ² + ψ'(h) back) + noise;  d <- d + ε v, where mask[column] is 1.
   void (*sghmc)(Activation kind, const SghmcPass& pass, const float* h, const float* s,
-                const float* back, const float* normal, const float* mask, long rows,
-                long columns, float* velocity, float* d);
+                const float* back, const float* normal, const float* mask, long rows, long columns,
+                float* velocity, float* d);
   // out = mask[column] (d - s) scale.
   void (*innovation)(const float* d, const float* s, const float* mask, float scale, long rows,
                      long columns, float* out);

@@ -10,8 +10,8 @@
 namespace cstonet {
 namespace CSTONET_LEVEL {
 
-void multiply(const float* a, long a_row, long a_col, const float* b, long b_row,
-              const float* bias, float* c, long c_row, long rows, long depth, long columns);
+void multiply(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
+              float* c, long c_row, long rows, long depth, long columns);
 void column_sums(const float* r, long rows, long columns, float* out);
 void activate(Activation kind, const float* z, long n, float* out);
 void activate_shifted(Activation kind, const float* z, const float* d, long n, float* h,

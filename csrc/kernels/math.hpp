@@ -29,7 +29,11 @@ static inline float round_small(float x) {
 static inline float exp_fast(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
-  const float n = round_small(x * 1.44269504088896341f);
+  // As in round_small, but the sum's last bits are wanted too: they are n as an integer, and no
+  // conversion is left undefined if x is not a number.
+  constexpr float magic = 12582912.0f;
+  const float shifted = x * 1.44269504088896341f + magic;
+  const float n = shifted - magic;
   float r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -39,7 +43,8 @@ static inline float exp_fast(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   const float e = p * (r * r) + r + 1.0f;
-  return e * from_bits((static_cast<std::int32_t>(n) + 127) << 23);
+  const auto exponent = static_cast<std::uint32_t>(to_bits(shifted) - to_bits(magic)) + 127u;
+  return e * from_bits(static_cast<std::int32_t>(exponent << 23));
 }
 
 static inline float logistic_fast(float x) { return 1.0f / (1.0f + exp_fast(-x)); }
@@ -63,7 +68,7 @@ static inline float log_fast(float x) {
   const std::int32_t bits = to_bits(x);
   // Split at sqrt(1/2), so that the mantissa lies in [sqrt(1/2), sqrt(2)).
   const std::int32_t exponent = (bits - 0x3f3504f3) >> 23;
-  const float m = from_bits(bits - (exponent << 23)) - 1.0f;
+  const float m = from_bits(bits - exponent * (1 << 23)) - 1.0f;
   const float e = static_cast<float>(exponent);
   const float z = m * m;
   float p = 7.0376836292e-2f;

@@ -69,8 +69,8 @@ void panel(const float* a, long a_row, long a_col, const float* b, long b_row, c
 
 }  // namespace
 
-void multiply(const float* a, long a_row, long a_col, const float* b, long b_row,
-              const float* bias, float* c, long c_row, long rows, long depth, long columns) {
+void multiply(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
+              float* c, long c_row, long rows, long depth, long columns) {
   long j = 0;
   for (; j + 2 * kWidth <= columns; j += 2 * kWidth)
     panel<2>(a, a_row, a_col, b + j, b_row, bias ? bias + j : nullptr, c + j, c_row, rows, depth);

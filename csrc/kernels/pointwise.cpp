@@ -58,8 +58,8 @@ void sghmc_with(const SghmcPass& pass, const float* h, const float* s, const flo
     for (long j = 0; j < columns; ++j) {
       const long k = at + j;
       const float gradient = (s[k] - d[k]) * pass.inverse_variance + A::slope(h[k]) * back[k];
-      const float v = (1.0f - pass.friction) * velocity[k] + pass.step * gradient +
-                      pass.noise * normal[k];
+      const float v =
+          (1.0f - pass.friction) * velocity[k] + pass.step * gradient + pass.noise * normal[k];
       velocity[k] = mask[j] * v;
       d[k] += pass.step * velocity[k];
     }
@@ -78,18 +78,24 @@ inline float log_prior_slope(const PriorPass& prior, float w) {
 
 void activate(Activation kind, const float* z, long n, float* out) {
   switch (kind) {
-    case Activation::tanh: return activate_with<Tanh>(z, n, out);
-    case Activation::sigmoid: return activate_with<Sigmoid>(z, n, out);
-    case Activation::relu: return activate_with<Relu>(z, n, out);
+    case Activation::tanh:
+      return activate_with<Tanh>(z, n, out);
+    case Activation::sigmoid:
+      return activate_with<Sigmoid>(z, n, out);
+    case Activation::relu:
+      return activate_with<Relu>(z, n, out);
   }
 }
 
 void activate_shifted(Activation kind, const float* z, const float* d, long n, float* h,
                       float* change) {
   switch (kind) {
-    case Activation::tanh: return activate_shifted_with<Tanh>(z, d, n, h, change);
-    case Activation::sigmoid: return activate_shifted_with<Sigmoid>(z, d, n, h, change);
-    case Activation::relu: return activate_shifted_with<Relu>(z, d, n, h, change);
+    case Activation::tanh:
+      return activate_shifted_with<Tanh>(z, d, n, h, change);
+    case Activation::sigmoid:
+      return activate_shifted_with<Sigmoid>(z, d, n, h, change);
+    case Activation::relu:
+      return activate_shifted_with<Relu>(z, d, n, h, change);
   }
 }
 
@@ -131,8 +137,7 @@ double sum_squares(const float* x, const float* mask, long n) {
 void adam(const AdamPass& pass, const PriorPass& prior, const float* gradient, const float* mask,
           long n, float* __restrict w, float* __restrict first, float* __restrict second) {
   for (long i = 0; i < n; ++i) {
-    const float g =
-        gradient[i] * pass.gradient_scale + prior.weight * log_prior_slope(prior, w[i]);
+    const float g = gradient[i] * pass.gradient_scale + prior.weight * log_prior_slope(prior, w[i]);
     const float m = pass.first_decay * first[i] + (1.0f - pass.first_decay) * g;
     const float v = pass.second_decay * second[i] + (1.0f - pass.second_decay) * g * g;
     first[i] = m;
@@ -146,8 +151,7 @@ void adam(const AdamPass& pass, const PriorPass& prior, const float* gradient, c
 void momentum(const MomentumPass& pass, const PriorPass& prior, const float* gradient,
               const float* mask, long n, float* __restrict w, float* __restrict velocity) {
   for (long i = 0; i < n; ++i) {
-    const float g =
-        gradient[i] * pass.gradient_scale + prior.weight * log_prior_slope(prior, w[i]);
+    const float g = gradient[i] * pass.gradient_scale + prior.weight * log_prior_slope(prior, w[i]);
     velocity[i] = pass.momentum * velocity[i] + g;
     w[i] = mask[i] * (w[i] + pass.rate * velocity[i]);
   }

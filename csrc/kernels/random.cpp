@@ -86,13 +86,11 @@ void random_bits(const std::uint32_t key[2], const std::uint32_t counter[3], lon
        });
 }
 
-void random_normal(const std::uint32_t key[2], const std::uint32_t counter[3], long n,
-                   float* out) {
-  fill(key, counter, n, out,
-       [](const Blocks& x, long j, float* a, float* b, float* c, float* d) {
-         box_muller(x.word[0][j], x.word[1][j], a, b);
-         box_muller(x.word[2][j], x.word[3][j], c, d);
-       });
+void random_normal(const std::uint32_t key[2], const std::uint32_t counter[3], long n, float* out) {
+  fill(key, counter, n, out, [](const Blocks& x, long j, float* a, float* b, float* c, float* d) {
+    box_muller(x.word[0][j], x.word[1][j], a, b);
+    box_muller(x.word[2][j], x.word[3][j], c, d);
+  });
 }
 
 }  // namespace CSTONET_LEVEL

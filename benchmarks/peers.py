@@ -1,0 +1,239 @@
+"""The methods that are compared: the package's presets and the peers.
+
+Peers have the settings that their documentation or common practice suggests. Each is optional:
+where its library is missing the runner says so and goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import FORMULA, Z95, Estimate, Problem
+
+import cstonet as cs
+from cstonet.presets import preset
+
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A preset of the package, used as anybody would: formula, frame, nothing else."""
+
+    name: str
+
+    def prepare(self) -> None:
+        """Nothing to do: the package is there. An unknown name is refused."""
+        preset(self.name)
+
+    def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
+        """AIPW with the fitted networks."""
+        results = cs.fit(FORMULA, problem.data, preset=self.name, seed=seed, n_jobs=threads)
+        effect = results.effect("ATE")
+        table = results.selection
+        return Estimate(
+            ate=effect.estimate,
+            se=effect.se,
+            lower=effect.lower,
+            upper=effect.upper,
+            cate=results.cate().to_numpy(),
+            selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A method of another library.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    modules : tuple of str
+        What it needs; loaded before the clock starts.
+    function : callable
+        ``function(problem, threads, seed)`` gives the estimate.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    function: Callable[[Problem, int, int], Estimate]
+
+    def prepare(self) -> None:
+        """Import the libraries."""
+        for module in self.modules:
+            importlib.import_module(module)
+
+    def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
+        """What the library says."""
+        return self.function(problem, threads, seed)
+
+
+def doubleml_lightgbm(problem: Problem, threads: int, seed: int) -> Estimate:
+    """DoubleML's interactive regression model with gradient boosting."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    boosting: dict[str, Any] = {
+        "n_estimators": 300,
+        "learning_rate": 0.05,
+        "n_jobs": threads,
+        "random_state": seed,
+        "verbose": -1,
+    }
+    outcome = LGBMClassifier if problem.binary else LGBMRegressor
+    return _interactive_regression(problem, outcome(**boosting), LGBMClassifier(**boosting), seed)
+
+
+def doubleml_lasso(problem: Problem, threads: int, seed: int) -> Estimate:
+    """DoubleML's interactive regression model with the lasso, penalties by cross-validation."""
+    from sklearn.linear_model import LassoCV, LogisticRegressionCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    def logistic() -> Any:
+        # liblinear fits both arms' 250 problems in the time saga needs for a few.
+        model = LogisticRegressionCV(
+            Cs=10,
+            cv=5,
+            l1_ratios=(1.0,),
+            solver="liblinear",
+            scoring="neg_log_loss",
+            use_legacy_attributes=False,
+            n_jobs=threads,
+            random_state=seed,
+        )
+        return make_pipeline(StandardScaler(), model)
+
+    lasso = make_pipeline(StandardScaler(), LassoCV(cv=5, n_jobs=threads, random_state=seed))
+    return _interactive_regression(
+        problem, logistic() if problem.binary else lasso, logistic(), seed
+    )
+
+
+def _interactive_regression(problem: Problem, ml_g: Any, ml_m: Any, seed: int) -> Estimate:
+    """The cross-fitted AIPW of DoubleML with these learners."""
+    from doubleml import DoubleMLData, DoubleMLIRM
+
+    np.random.seed(seed)  # noqa: NPY002  DoubleML draws its folds from the global state
+    data = DoubleMLData.from_arrays(problem.X, problem.y, problem.treat.astype(np.float64))
+    model = DoubleMLIRM(data, ml_g=ml_g, ml_m=ml_m, n_folds=FOLDS)
+    model.fit(store_predictions=True)
+    lower, upper = model.confint(level=0.95).to_numpy()[0]
+    mu1, mu0 = (model.predictions[name][:, 0, 0] for name in ("ml_g1", "ml_g0"))
+    return Estimate(
+        ate=float(model.coef[0]),
+        se=float(model.se[0]),
+        lower=float(lower),
+        upper=float(upper),
+        cate=mu1 - mu0,
+    )
+
+
+def econml_forest(problem: Problem, threads: int, seed: int) -> Estimate:
+    """EconML's causal forest: mean of its effects over the rows, with its own interval."""
+    forest, X = _causal_forest(problem, threads, seed)
+    inference = forest.ate_inference(X)
+    lower, upper = inference.conf_int_mean(alpha=0.05)
+    return Estimate(
+        ate=float(np.squeeze(inference.mean_point)),
+        se=float(np.squeeze(inference.stderr_mean)),
+        lower=float(np.squeeze(lower)),
+        upper=float(np.squeeze(upper)),
+        cate=forest.effect(X).reshape(-1),
+    )
+
+
+def econml_forest_dr(problem: Problem, threads: int, seed: int) -> Estimate:
+    """EconML's causal forest: the doubly robust mean effect on the training rows."""
+    forest, X = _causal_forest(problem, threads, seed)
+    ate, se = float(np.squeeze(forest.ate_)), float(np.squeeze(forest.ate_stderr_))
+    return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se, forest.effect(X).reshape(-1))
+
+
+def _causal_forest(problem: Problem, threads: int, seed: int) -> tuple[Any, Any]:
+    """The fitted forest and the covariates it was fitted to."""
+    from econml.dml import CausalForestDML
+
+    X = problem.X
+    forest = CausalForestDML(
+        discrete_treatment=True,
+        discrete_outcome=problem.binary,
+        n_jobs=threads,
+        random_state=seed,
+    )
+    outcome = problem.y.astype(np.int64) if problem.binary else problem.y
+    forest.fit(outcome, problem.treat, X=X)
+    return forest, X
+
+
+def bart(problem: Problem, threads: int, seed: int) -> Estimate:
+    """BART with the treatment as a covariate: posterior of the mean effect over the rows."""
+    from stochtree import BARTModel, OutcomeModel
+
+    X = problem.X
+    general: dict[str, Any] = {"random_seed": seed, "num_threads": threads}
+    if problem.binary:
+        general["outcome_model"] = OutcomeModel(outcome="binary", link="probit")
+    model = BARTModel()
+    model.sample(
+        X_train=np.column_stack([X, problem.treat]),
+        y_train=problem.y,
+        num_gfr=10,
+        num_burnin=200,
+        num_mcmc=1000,
+        general_params=general,
+    )
+    scale = "probability" if problem.binary else "linear"
+    mu0, mu1 = (
+        model.predict(np.column_stack([X, np.full(len(X), a)]), terms="y_hat", scale=scale)
+        for a in (0.0, 1.0)
+    )
+    effects = mu1 - mu0  # (n, draws)
+    draws = effects.mean(axis=0)
+    lower, upper = np.quantile(draws, [0.025, 0.975])
+    return Estimate(
+        ate=float(draws.mean()),
+        se=float(draws.std(ddof=1)),
+        lower=float(lower),
+        upper=float(upper),
+        cate=effects.mean(axis=1),
+    )
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            "doubleml-lightgbm",
+            ("doubleml", "lightgbm", "sklearn.pipeline"),
+            doubleml_lightgbm,
+        ),
+        Peer("doubleml-lasso", ("doubleml", "sklearn.linear_model"), doubleml_lasso),
+        Peer("econml-forest", ("econml.dml",), econml_forest),
+        Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr),
+        Peer("bart", ("stochtree",), bart),
+    )
+}
+
+DEFAULT_METHODS = "calibrated,doubleml-lightgbm,doubleml-lasso,econml-forest,bart"
+
+
+def parse_methods(text: str) -> list[Preset | Peer]:
+    """Methods of a comma-separated list; what is no peer must be a preset of the package."""
+    methods: list[Preset | Peer] = []
+    for name in text.split(","):
+        method = PEERS.get(name) or Preset(name)
+        if isinstance(method, Preset):
+            try:
+                method.prepare()
+            except cs.errors.OptionError as unknown:
+                raise argparse.ArgumentTypeError(
+                    f"{name!r} is no peer ({', '.join(PEERS)}) and no preset: {unknown}"
+                ) from None
+        methods.append(method)
+    return methods

@@ -1,0 +1,240 @@
+"""Tables and plots of the accuracy benchmarks, from their results files.
+
+Reads ``accuracy.jsonl``, ``timing.jsonl`` and ``real.jsonl`` of the results folder, as far as
+they are there, and writes ``REPORT.md`` with its pictures beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+from common import RESULTS, Record, read_records
+from loaders import FAMILIES
+from metrics import ORACLE, Summary, by_method, selection_rates, summarize, truth_of
+from plots import Panel, plot_coverage, plot_error_by_n, plot_errors
+
+# Families whose outcomes have different units: errors are in standard deviations of the outcome.
+SCALED_FAMILIES = ("acic2019",)
+# Families small enough for a table of every error.
+MAX_SETS_LISTED = 5
+
+INTRODUCTION = """\
+# Accuracy
+
+Made by `benchmarks/report.py` from the results files beside it. Every method has one setting for
+all data. Errors are measured against the mean effect of the rows at hand (sample ATE), coverage
+is that of the population's mean effect under the sampling scheme, where it is known. Coverage
+comes with its Monte-Carlo standard error (Agresti–Coull). *Oracle* is AIPW with the true
+nuisances: no estimator can be expected to do better, and "/ oracle" is the ratio of the mean
+absolute errors on the same data sets. Widths are those of 95 % intervals, PEHE is the root mean
+squared error of the rows' effects, averaged over data sets. Seconds are medians; fits ran with
+one thread each and may have shared the machine, except under "Time".
+
+Methods: the package's presets by name; DoubleML's interactive regression model with 5 folds and
+LightGBM (300 trees, learning rate 0.05) or the lasso and L1 logistic regression with
+cross-validated penalties; EconML's CausalForestDML (mean of its effects with its interval; "-dr":
+its doubly robust mean effect); stochtree's BART with the treatment as a covariate (10
+grow-from-root sweeps, 200 burn-in, 1000 draws), whose interval is that of the effect on the rows
+at hand.
+"""
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A figure to so many significant digits, or a dash."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, the first column of which is text."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def summary_table(summaries: Sequence[Summary]) -> str:
+    """Errors, coverage and cost; columns that nothing fills are left out."""
+    columns = {
+        "method": [s.method for s in summaries],
+        "data sets": [str(s.n_sets) for s in summaries],
+        "failed": [str(s.n_failed) if s.n_failed else "–" for s in summaries],
+        "MAE": [number(s.mae) for s in summaries],
+        "RMSE": [number(s.rmse) for s in summaries],
+        "/ oracle": ["–" if s.method == ORACLE else number(s.oracle_ratio) for s in summaries],
+        "coverage": [coverage_text(s) for s in summaries],
+        "width": [number(s.width) for s in summaries],
+        "PEHE": [number(s.pehe) for s in summaries],
+        "seconds": [number(s.seconds) for s in summaries],
+    }
+    filled = {name: cells for name, cells in columns.items() if set(cells) != {"–"}}
+    return markdown_table(list(filled), zip(*filled.values(), strict=True))
+
+
+def coverage_text(summary: Summary) -> str:
+    if not math.isfinite(summary.coverage):
+        return "–"
+    return f"{100 * summary.coverage:.1f} ± {100 * summary.coverage_error:.1f} %"
+
+
+def selection_table(methods: dict[str, list[Record]]) -> str:
+    """FSR and NSR of both models, for the methods that select."""
+    rows = []
+    for method, records in methods.items():
+        outcome, treatment = (selection_rates(records, m) for m in ("outcome", "treatment"))
+        if math.isfinite(outcome[0]):
+            rows.append([method, *(number(rate) for rate in (*outcome, *treatment))])
+    header = ["selection", "FSR outcome", "NSR outcome", "FSR treatment", "NSR treatment"]
+    return markdown_table(header, rows) if rows else ""
+
+
+def groups_of(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Results per group, simulations and sizes in natural order."""
+    names = sorted({r["group"] for r in records}, key=natural_order)
+    return {name: [r for r in records if r["group"] == name] for name in names}
+
+
+def natural_order(text: str) -> list[tuple[int, str]]:
+    """A sort key under which n=800 comes before n=1000."""
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def simulation_section(records: Sequence[Record], folder: Path) -> list[str]:
+    text = ["## Simulations\n"]
+    panels = []
+    for group, members in groups_of(records).items():
+        methods = by_method(members)
+        summaries = [summarize(results) for results in methods.values()]
+        panels.append(Panel(group, summaries, n=members[0].get("n", 0)))
+        text += [f"### {group.capitalize()}\n", summary_table(summaries), selection_table(methods)]
+        if "-null" in group:
+            text.append("There is no effect: the share of rejections at 5 % is 100 % - coverage.\n")
+    plot_error_by_n(panels, folder / "error_by_n.png")
+    plot_coverage(panels, folder / "coverage.png")
+    text += [
+        "![Mean absolute error against n](error_by_n.png)\n",
+        "![Coverage of the 95 % intervals](coverage.png)\n",
+    ]
+    return text
+
+
+def timing_section(records: Sequence[Record]) -> list[str]:
+    """Seconds of fits that had the machine for themselves."""
+    text = ["## Time\n", "One fit at a time with every core.\n"]
+    for group, members in groups_of(records).items():
+        rows = []
+        for method, results in by_method(members).items():
+            times = sorted(r["seconds"] for r in results if "error" not in r)
+            if method == ORACLE or not times:
+                continue
+            median = summarize(results).seconds
+            rows.append([method, str(len(times)), *map(number, (median, times[0], times[-1]))])
+        header = ["method", "fits", "median seconds", "fastest", "slowest"]
+        text += [f"### {group.capitalize()}\n", markdown_table(header, rows)]
+    return text
+
+
+def real_section(records: Sequence[Record], folder: Path) -> list[str]:
+    text = ["## Real covariates, known effects\n"]
+    panels = []
+    groups = groups_of(records)
+    for family in (name for name in FAMILIES if name in groups):
+        title, members = FAMILIES[family].title, groups[family]
+        scaled = family in SCALED_FAMILIES
+        methods = by_method(members)
+        summaries = [
+            summarize(r, scaled=scaled, errors="population" if scaled else "sample")
+            for r in methods.values()
+        ]
+        panels.append(Panel(title, summaries))
+        text.append(f"### {title}\n")
+        if scaled:
+            text.append("Errors and widths in standard deviations of the outcome.\n")
+            text.append("Against the stated mean effect of the population:\n")
+        text.append(summary_table(summaries))
+        if scaled:
+            text.append("Against the mean effect of the rows:\n")
+            rows = [summarize(r, scaled=True, coverage="sample") for r in methods.values()]
+            text.append(summary_table(rows))
+        text += error_table(methods, scaled)
+    text.append("### Coverage over all of them\n")
+    pooled = [summarize(results) for results in by_method(records).values()]
+    rows = [[s.method, str(s.n_sets), coverage_text(s)] for s in pooled if s.method != ORACLE]
+    text.append(markdown_table(["method", "data sets", "coverage"], rows))
+    plot_errors(panels, folder / "real_error.png")
+    plot_coverage(panels, folder / "real_coverage.png")
+    text += [
+        "![Mean absolute error per family](real_error.png)\n",
+        "![Coverage of the 95 % intervals](real_coverage.png)\n",
+    ]
+    return text
+
+
+def error_table(methods: dict[str, list[Record]], scaled: bool) -> list[str]:
+    """Signed errors of every data set, for small families."""
+    numbers = sorted({r["seed"] for results in methods.values() for r in results})
+    if len(numbers) > MAX_SETS_LISTED:
+        return []
+    rows = []
+    for method, results in methods.items():
+        done = {r["seed"]: r for r in results if "error" not in r}
+        cells = []
+        for seed in numbers:
+            error = math.nan
+            if seed in done:
+                truth = truth_of(done[seed], "population" if scaled else "sample")
+                error = (done[seed]["estimate"] - truth) / (done[seed]["y_sd"] if scaled else 1)
+            cells.append(number(error))
+        rows.append([method, *cells])
+    return [markdown_table(["error on data set", *map(str, numbers)], rows)]
+
+
+def write_report(folder: Path) -> Path:
+    """Write REPORT.md and its pictures into the folder of the results.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with at least one of the results files.
+
+    Returns
+    -------
+    Path
+        The report.
+    """
+    accuracy, timing, real = (
+        read_records(folder / name) for name in ("accuracy.jsonl", "timing.jsonl", "real.jsonl")
+    )
+    if not (accuracy or timing or real):
+        raise FileNotFoundError(f"{folder} holds no results: run accuracy.py or real.py first")
+    text = [INTRODUCTION]
+    if accuracy:
+        text += simulation_section(accuracy, folder)
+    if timing:
+        text += timing_section(timing)
+    if real:
+        text += real_section(real, folder)
+    path = folder / "REPORT.md"
+    path.write_text("\n".join(part for part in text if part), encoding="utf-8")
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    print(write_report(parser.parse_args().results))
+
+
+if __name__ == "__main__":
+    main()

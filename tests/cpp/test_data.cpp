@@ -1,0 +1,90 @@
+#include <limits>
+
+#include "check.hpp"
+#include "core/data.hpp"
+
+using namespace cstonet;
+
+namespace {
+
+constexpr Index kRows = 70, kColumns = 67;  // more than one tile of 64 each way
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+float value(Index i, Index j) { return static_cast<float>(i) + 0.25f * static_cast<float>(j); }
+
+// The same matrix as T, row- or column-major.
+template <class T>
+struct Matrix {
+  std::vector<T> values = std::vector<T>(kRows * kColumns);
+  std::vector<double> center = std::vector<double>(kColumns, 1.5);
+  std::vector<double> inverse_scale = std::vector<double>(kColumns, 0.1);
+  Index row_stride, column_stride;
+
+  explicit Matrix(bool row_major)
+      : row_stride(row_major ? kColumns : 1), column_stride(row_major ? 1 : kRows) {
+    for (Index i = 0; i < kRows; ++i)
+      for (Index j = 0; j < kColumns; ++j)
+        values[static_cast<std::size_t>(i * row_stride + j * column_stride)] = value(i, j);
+  }
+
+  Source source(double limit = kNoLimit) const {
+    const auto bytes = static_cast<Index>(sizeof(T));
+    return {values.data(), sizeof(T) == 8,       kRows,
+            kColumns,      row_stride * bytes,   column_stride * bytes,
+            center.data(), inverse_scale.data(), limit};
+  }
+};
+
+template <class T>
+void check_gather(bool row_major, std::size_t pack_bytes) {
+  const Matrix<T> matrix(row_major);
+  const Dataset data(matrix.source(), pack_bytes);
+  CHECK(data.is_packed() == (pack_bytes > 0));
+  const std::vector<Index> rows{69, 0, 64, 0}, columns{66, 3};
+  Panel all(4, kColumns), some(4, 2);
+  data.gather(rows.data(), 4, nullptr, all);
+  data.gather(rows.data(), 4, &columns, some);
+  for (Index i = 0; i < 4; ++i) {
+    for (Index j = 0; j < kColumns; ++j)
+      CHECK(all(i, j) == static_cast<float>((value(rows[i], j) - 1.5) * 0.1));
+    for (Index j = 0; j < 2; ++j) CHECK(some(i, j) == all(i, columns[j]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("data: float and double, both orders, packed or not, give the same rows") {
+  for (bool row_major : {true, false}) {
+    for (std::size_t pack_bytes : {std::size_t{0}, std::size_t{1} << 30}) {
+      check_gather<float>(row_major, pack_bytes);
+      check_gather<double>(row_major, pack_bytes);
+    }
+  }
+}
+
+TEST_CASE("data: a gather of fewer rows shortens the batch and leaves the padding zero") {
+  const Matrix<float> matrix(true);
+  const Dataset data(matrix.source(), 0);
+  Panel out(5, kColumns);
+  const Index row = 7;
+  data.gather(&row, 1, nullptr, out);
+  CHECK(out.rows() == 1);
+  for (Index j = kColumns; j < out.stride(); ++j) CHECK(out.row(0)[j] == 0.0f);
+}
+
+TEST_CASE("data: values beyond the limit are held at it") {
+  const Matrix<double> matrix(true);
+  const Dataset data(matrix.source(2.0), 0);
+  Panel out(2, kColumns);
+  const std::vector<Index> rows{0, 69};
+  data.gather(rows.data(), 2, nullptr, out);
+  CHECK(out(0, 0) == -0.15f);
+  CHECK(out(1, 0) == 2.0f);
+}
+
+TEST_CASE("data: packing up to the given size") {
+  const Matrix<float> matrix(true);
+  const std::size_t needed = kRows * padded(kColumns) * sizeof(float);
+  CHECK(Dataset(matrix.source(), needed).is_packed());
+  CHECK(!Dataset(matrix.source(), needed - 1).is_packed());
+}

@@ -1,0 +1,182 @@
+// The hot loops of every level this machine can run.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "fixtures.hpp"
+#include "kernels/kernels.hpp"
+
+using namespace cstonet;
+using fixtures::number;
+
+namespace {
+
+constexpr double kRoundoff = 0x1p-24;
+
+// Runs `body` once per level, then returns to the level that was in use.
+template <class Body>
+void at_every_level(Body body) {
+  const std::string before = kernels().level;
+  const char* names[4];
+  const int count = available_levels(names);
+  CHECK(count >= 1);
+  for (int i = 0; i < count; ++i) {
+    CHECK(select_level(names[i]));
+    CHECK(std::string(kernels().level) == names[i]);
+    body();
+  }
+  select_level(before.c_str());
+}
+
+void check_product(Index rows, Index depth, Index columns, bool transpose, bool with_bias) {
+  Panel a(transpose ? depth : rows, transpose ? rows : depth), b(depth, columns), c(rows, columns);
+  fixtures::fill(a, 1);
+  fixtures::fill(b, 5000);
+  Panel bias(1, columns);
+  if (with_bias) fixtures::fill(bias, 9000);
+  kernels().multiply(a.data(), transpose ? 1 : a.stride(), transpose ? a.stride() : 1, b.data(),
+                     b.stride(), with_bias ? bias.data() : nullptr, c.data(), c.stride(), rows,
+                     depth, c.stride());
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j) {
+      double sum = bias(0, j);
+      for (Index l = 0; l < depth; ++l)
+        sum += static_cast<double>(transpose ? a(l, i) : a(i, l)) * b(l, j);
+      // At most depth + 1 roundings of sums of terms below one.
+      const double terms = static_cast<double>(depth + 1);
+      CHECK_NEAR(c(i, j), sum, terms * terms * kRoundoff);
+    }
+    for (Index j = columns; j < c.stride(); ++j) CHECK(c.row(i)[j] == 0.0f);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernels: an unknown level is refused and changes nothing") {
+  const std::string before = kernels().level;
+  CHECK(!select_level("no such level"));
+  CHECK(kernels().level == before);
+}
+
+TEST_CASE("kernels: products of all shapes, orientations and with or without bias") {
+  at_every_level([] {
+    for (Index rows : {1, 2, 5, 6, 7, 11, 12, 13, 25})
+      for (Index columns : {1, 15, 16, 17, 32, 33, 50})
+        for (bool transpose : {false, true})
+          for (bool bias : {false, true}) check_product(rows, 9, columns, transpose, bias);
+    check_product(0, 3, 16, false, true);
+    check_product(4, 0, 16, false, true);
+  });
+}
+
+TEST_CASE("kernels: column sums") {
+  at_every_level([] {
+    Panel r(7, 20);
+    fixtures::fill(r);
+    Panel out(1, 20);
+    kernels().column_sums(r.data(), 7, r.stride(), out.data());
+    for (Index j = 0; j < 20; ++j) {
+      double sum = 0;
+      for (Index i = 0; i < 7; ++i) sum += r(i, j);
+      CHECK_NEAR(out(0, j), sum, 49 * kRoundoff);
+    }
+  });
+}
+
+TEST_CASE("kernels: an SGHMC move by hand, visible units left alone") {
+  at_every_level([] {
+    const SghmcPass pass{0.1f, 0.25f, 0.5f, 4.0f};
+    Panel h(1, 2), s(1, 2), back(1, 2), normal(1, 2), mask(1, 2), v(1, 2), d(1, 2);
+    for (Index j = 0; j < 2; ++j) {
+      h(0, j) = 0.6f, s(0, j) = 0.2f, back(0, j) = 3.0f, normal(0, j) = -1.0f;
+      v(0, j) = 2.0f, d(0, j) = 0.3f;
+    }
+    mask(0, 0) = 1.0f;
+    v(0, 1) = d(0, 1) = 0.0f;
+    kernels().sghmc(Activation::tanh, pass, h.data(), s.data(), back.data(), normal.data(),
+                    mask.data(), 1, h.stride(), v.data(), d.data());
+    const double gradient = (0.2 - 0.3) * 4 + (1 - 0.36) * 3;
+    const double velocity = 0.75 * 2 + 0.1 * gradient - 0.5;
+    CHECK_NEAR(v(0, 0), velocity, 20 * kRoundoff);
+    CHECK_NEAR(d(0, 0), 0.3 + 0.1 * velocity, 20 * kRoundoff);
+    CHECK(v(0, 1) == 0.0f);
+    CHECK(d(0, 1) == 0.0f);
+  });
+}
+
+TEST_CASE("kernels: innovations are masked, scaled differences") {
+  at_every_level([] {
+    Panel d(2, 3), s(2, 3), mask(1, 3), out(2, 3);
+    fixtures::fill(d, 10);
+    fixtures::fill(s, 20);
+    mask(0, 0) = mask(0, 1) = 1.0f;
+    kernels().innovation(d.data(), s.data(), mask.data(), 1e9f, 2, d.stride(), out.data());
+    for (Index i = 0; i < 2; ++i) {
+      for (Index j = 0; j < 2; ++j)
+        CHECK_NEAR(out(i, j), (d(i, j) - s(i, j)) * 1e9, 2e9 * kRoundoff);
+      CHECK(out(i, 2) == 0.0f);
+    }
+  });
+}
+
+TEST_CASE("kernels: activations and their changes") {
+  at_every_level([] {
+    const Index n = 64;
+    Panel z(1, n), d(1, n), h(1, n), change(1, n), plain(1, n);
+    fixtures::fill(z, 3);
+    for (Index j = 0; j < n; ++j) d(0, j) = 1e-9f * number(77 + j);
+    for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu}) {
+      kernels().activate(kind, z.data(), n, plain.data());
+      kernels().activate_shifted(kind, z.data(), d.data(), n, h.data(), change.data());
+      for (Index j = 0; j < n; ++j) {
+        const double x = z(0, j);
+        const double value = kind == Activation::tanh      ? std::tanh(x)
+                             : kind == Activation::sigmoid ? 1 / (1 + std::exp(-x))
+                                                           : std::max(x, 0.0);
+        const double slope = kind == Activation::tanh      ? 1 - value * value
+                             : kind == Activation::sigmoid ? value * (1 - value)
+                                                           : (x > 0);
+        CHECK_NEAR(plain(0, j), value, 6 * kRoundoff);
+        CHECK_NEAR(h(0, j), value, 6 * kRoundoff + 1e-9);
+        // A change of 1e-9, far below the resolution of ψ, is right to float32 accuracy.
+        CHECK_NEAR(change(0, j), slope * d(0, j), 1e-9 * 16 * kRoundoff);
+      }
+    }
+  });
+}
+
+TEST_CASE("kernels: sums of squares skip what is masked, and agree at all levels") {
+  Panel x(1, 48), mask(1, 48);
+  fixtures::fill(x);
+  for (Index j = 0; j < 48; ++j) mask(0, j) = static_cast<float>(j % 3 != 0);
+  double expected = 0;
+  for (Index j = 0; j < 48; ++j) expected += mask(0, j) * double(x(0, j)) * x(0, j);
+  std::vector<double> sums;
+  at_every_level([&] { sums.push_back(kernels().sum_squares(x.data(), mask.data(), 48)); });
+  for (double sum : sums) CHECK_NEAR(sum, expected, 1e-13);
+}
+
+TEST_CASE("kernels: random numbers have the same bits at every level") {
+  const std::uint32_t key[2] = {1, 2}, counter[3] = {3, 4, 5};
+  std::vector<std::vector<float>> draws;
+  at_every_level([&] {
+    draws.emplace_back(1003);
+    kernels().random_normal(key, counter, 1003, draws.back().data());
+  });
+  for (const auto& other : draws)
+    CHECK(std::memcmp(other.data(), draws[0].data(), 1003 * sizeof(float)) == 0);
+}
+
+TEST_CASE("kernels: short fills write nothing beyond their end") {
+  at_every_level([] {
+    const std::uint32_t key[2] = {1, 2}, counter[3] = {3, 4, 5};
+    for (long n : {0L, 1L, 63L, 64L, 65L}) {
+      std::vector<float> out(static_cast<std::size_t>(n) + 4, 99.0f);
+      kernels().random_normal(key, counter, n, out.data());
+      for (std::size_t k = static_cast<std::size_t>(n); k < out.size(); ++k) CHECK(out[k] == 99.0f);
+    }
+  });
+}

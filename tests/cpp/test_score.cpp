@@ -1,0 +1,78 @@
+#include <limits>
+#include <numeric>
+
+#include "check.hpp"
+#include "core/score.hpp"
+#include "fixtures.hpp"
+
+using namespace cstonet;
+
+namespace {
+
+constexpr Index kRows = 40, kColumns = 150;  // more than one task of 128 columns
+
+struct Tests {
+  std::vector<double> x = std::vector<double>(kRows * kColumns);
+  std::vector<double> center = std::vector<double>(kColumns, 0.0);
+  std::vector<double> scale = std::vector<double>(kColumns, 1.0);
+  std::vector<Index> rows = std::vector<Index>(kRows);
+  Panel directions = Panel(kRows, 2), linear, square;
+
+  explicit Tests(int threads) {
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = fixtures::number(static_cast<Index>(k));
+    for (Index i = 0; i < kRows; ++i) x[static_cast<std::size_t>(i * kColumns + 5)] = 0.0;
+    std::iota(rows.begin(), rows.end(), Index{0});
+    fixtures::fill(directions, 77);
+    const Source source{x.data(),
+                        true,
+                        kRows,
+                        kColumns,
+                        kColumns * sizeof(double),
+                        sizeof(double),
+                        center.data(),
+                        scale.data(),
+                        std::numeric_limits<double>::infinity()};
+    Hooks hooks;
+    score_tests(Dataset(source, 0), rows, directions, threads, hooks, linear, square);
+  }
+  double expected(Index column, Index direction, bool squared) const {
+    std::vector<double> f;
+    for (Index i = 0; i < kRows; ++i) {
+      const double v = x[static_cast<std::size_t>(i * kColumns + column)];
+      f.push_back(squared ? v * v : v);
+    }
+    const double mean = squared ? std::accumulate(f.begin(), f.end(), 0.0) / kRows : 0.0;
+    double sum = 0, squares = 0;
+    for (Index i = 0; i < kRows; ++i) {
+      const double term = directions(i, direction) * (f[static_cast<std::size_t>(i)] - mean);
+      sum += term;
+      squares += term * term;
+    }
+    return sum / std::sqrt(squares);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("score: sums divided by the root of the sum of their squares") {
+  const Tests tests(1);
+  for (Index column : {0, 1, 127, 128, 149}) {
+    for (Index d : {0, 1}) {
+      // Sums of 40 terms whose sizes add up to at most sqrt(40) times the denominator.
+      CHECK_NEAR(tests.linear(column, d), tests.expected(column, d, false), 300 * 0x1p-24);
+      CHECK_NEAR(tests.square(column, d), tests.expected(column, d, true), 600 * 0x1p-24);
+    }
+  }
+}
+
+TEST_CASE("score: a covariate that is always zero scores zero") {
+  const Tests tests(1);
+  CHECK(tests.linear(5, 0) == 0.0f);
+  CHECK(tests.square(5, 1) == 0.0f);
+}
+
+TEST_CASE("score: threads do not change a bit") {
+  const Tests one(1), three(3);
+  CHECK(one.linear.view() == three.linear.view());
+  CHECK(one.square.view() == three.square.view());
+}

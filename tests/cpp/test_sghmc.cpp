@@ -1,0 +1,143 @@
+#include "check.hpp"
+#include "core/sghmc.hpp"
+#include "fixtures.hpp"
+
+using namespace cstonet;
+
+namespace {
+
+const std::vector<double> kVariances{1.0, 1.0, 0.4};
+
+// One imputation of a minibatch and what it yields.
+struct Imputed {
+  NetworkSpec spec = fixtures::small_network();
+  Parameters parameters = fixtures::some_parameters(spec);
+  Batch batch;
+  SamplerOptions options;
+  std::vector<LayerState> states;
+  std::vector<LayerGradient> gradients;
+  BackwardSampler sampler;
+  std::vector<double> log_likelihood;
+
+  // The sampler may be made for more rows than this batch has: the last one of an epoch is short.
+  Imputed(Index rows, SamplerOptions chosen, std::vector<double> step, Index capacity = 0)
+      : batch(fixtures::some_batch(spec, rows)),
+        options(chosen),
+        sampler(spec, options, std::max(rows, capacity)) {
+    allocate(spec, std::max(rows, capacity), states);
+    allocate(spec, gradients);
+    forward(spec, parameters, batch, states);
+    sampler.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3), 7, states);
+    log_likelihood = sampler.log_likelihood(batch, kVariances);
+    sampler.gradients(batch, states, gradients);
+  }
+};
+
+// δ of every layer of one row by the chain rule.
+std::vector<std::vector<double>> back_propagate(const NetworkSpec& spec, const Parameters& theta,
+                                                const Batch& batch) {
+  std::vector<LayerState> states;
+  allocate(spec, 1, states);
+  forward(spec, theta, batch, states);
+  const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
+  std::vector<std::vector<double>> delta(3);
+  delta[2] = {(batch.visible(0, 2) - states[2].predictor(0, 0)) / kVariances[2]};
+  for (int i : {1, 0}) {
+    for (Index j = 0; j < 2; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < delta[i + 1].size(); ++k)
+        sum += theta.layers[i + 1].weights(j, static_cast<Index>(k)) * delta[i + 1][k];
+      const double h = std::tanh(states[i].predictor(0, j));
+      delta[i].push_back((1 - h * h) * sum);
+    }
+    if (i == 1)
+      for (Index j : {2, 3})
+        delta[i].push_back(batch.visible(0, j - 2) - logistic(states[1].predictor(0, j)));
+  }
+  return delta;
+}
+
+}  // namespace
+
+TEST_CASE("sghmc: cold, steps σ_i, a steep ladder: the residuals are those of back-propagation") {
+  const std::vector<double> variance{1e-10, 1e-5};
+  const Imputed result(1, {1, 1.0, 0.0, variance}, {1e-5, std::sqrt(1e-5)});
+  const auto delta = back_propagate(result.spec, result.parameters, result.batch);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < delta[i].size(); ++j)
+      // The next layer's move changes a residual by ‖w‖² (below 10) times the ratio 1e-5.
+      CHECK_NEAR(result.gradients[i].bias[j], delta[i][j], 1e-4 * (1 + std::fabs(delta[i][j])));
+}
+
+TEST_CASE("sghmc: with a flat ladder they are not") {
+  const Imputed result(1, {1, 1.0, 0.0, {1e-3, 1e-3}}, {std::sqrt(1e-3), std::sqrt(1e-3)});
+  const auto delta = back_propagate(result.spec, result.parameters, result.batch);
+  double largest = 0;
+  for (std::size_t j = 0; j < 2; ++j)
+    largest = std::max(largest, std::fabs(result.gradients[1].bias[j] / delta[1][j] - 1));
+  CHECK(largest > 0.05);
+}
+
+TEST_CASE("sghmc: visible units never move and outputs are ψ(Y)") {
+  const Imputed result(6, {2, 0.3, 1.0, {0.1, 0.2}}, {0.1, 0.2});
+  for (Index i = 0; i < 6; ++i) {
+    for (Index j : {2, 3}) CHECK(result.sampler.displacement(1)(i, j) == 0.0f);
+    CHECK(result.states[1].output(i, 2) == result.batch.visible(i, 0));
+    for (Index j = 0; j < 2; ++j) {
+      const double y = static_cast<double>(result.states[1].predictor(i, j)) +
+                       result.sampler.displacement(1)(i, j);
+      CHECK(result.sampler.displacement(1)(i, j) != 0.0f);
+      CHECK_NEAR(result.states[1].output(i, j), std::tanh(y), 10 * 0x1p-24);
+    }
+  }
+}
+
+TEST_CASE("sghmc: a short last batch gives what a batch of its own size gives") {
+  const SamplerOptions options{2, 0.3, 1.0, {0.1, 0.2}};
+  const Imputed exact(3, options, {0.1, 0.2}), roomy(3, options, {0.1, 0.2}, 10);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(exact.gradients[i].bias == roomy.gradients[i].bias);
+    CHECK(exact.gradients[i].weights.view() == roomy.gradients[i].weights.view());
+    CHECK(exact.log_likelihood[i] == roomy.log_likelihood[i]);
+  }
+}
+
+TEST_CASE("sghmc: a row of weight zero counts for nothing, of weight two twice") {
+  const SamplerOptions cold{1, 1.0, 0.0, {0.1, 0.2}};
+  const auto weighted = [&](const Floats& weight) {
+    Imputed result(2, cold, {0.1, 0.2});
+    // Residuals are weighted in place: impute again before asking for other weights.
+    forward(result.spec, result.parameters, result.batch, result.states);
+    result.sampler.impute(result.parameters, result.batch, kVariances, {0.1, 0.2},
+                          RandomStream(1, 2, 3), 7, result.states);
+    result.batch.weight = weight;
+    result.sampler.gradients(result.batch, result.states, result.gradients);
+    return result.gradients;
+  };
+  const auto first = weighted({1, 0}), second = weighted({0, 1}), both = weighted({2, 1});
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Eigen::MatrixXf sum = 2 * first[i].weights.view() + second[i].weights.view();
+    // Four roundings of terms of a few units.
+    CHECK((both[i].weights.view() - sum).cwiseAbs().maxCoeff() <= 16 * 0x1p-24 * 4);
+    CHECK(first[i].weights.view().cwiseAbs().maxCoeff() > 0.01f);
+  }
+}
+
+TEST_CASE("sghmc: noise depends on the iteration, silence does not") {
+  const auto run = [](double temperature, std::uint32_t iteration) {
+    const NetworkSpec spec = fixtures::small_network();
+    const Parameters parameters = fixtures::some_parameters(spec);
+    const Batch batch = fixtures::some_batch(spec, 2);
+    const SamplerOptions options{1, 0.5, temperature, {0.1, 0.2}};
+    std::vector<LayerState> states;
+    allocate(spec, 2, states);
+    forward(spec, parameters, batch, states);
+    BackwardSampler sampler(spec, options, 2);
+    sampler.impute(parameters, batch, kVariances, {0.1, 0.2}, RandomStream(1, 2, 3), iteration,
+                   states);
+    return sampler.displacement(0)(0, 0);
+  };
+  CHECK(run(1.0, 1) == run(1.0, 1));
+  CHECK(run(1.0, 1) != run(1.0, 2));
+  CHECK(run(0.0, 1) == run(0.0, 2));
+}

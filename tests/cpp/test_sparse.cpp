@@ -1,0 +1,77 @@
+#include "check.hpp"
+#include "core/sparse.hpp"
+#include "fixtures.hpp"
+
+using namespace cstonet;
+
+namespace {
+
+// All weights 1, biases 0.
+Parameters dense(const NetworkSpec& spec) {
+  Parameters parameters(spec);
+  for (LayerParameters& theta : parameters.layers) theta.weights.view().setOnes();
+  return parameters;
+}
+
+}  // namespace
+
+TEST_CASE("sparse: weights at or below the threshold become exact zeros") {
+  const NetworkSpec spec = fixtures::small_network();
+  Parameters p = dense(spec);
+  p.layers[0].weights(0, 0) = 0.5f;
+  p.layers[0].weights(1, 0) = -0.5f;
+  p.layers[0].weights(2, 0) = -0.6f;
+  prune(spec, 0.5, p);
+  CHECK(p.layers[0].weights(0, 0) == 0.0f && p.layers[0].mask(0, 0) == 0.0f);
+  CHECK(p.layers[0].weights(1, 0) == 0.0f && p.layers[0].mask(1, 0) == 0.0f);
+  CHECK(p.layers[0].weights(2, 0) == -0.6f && p.layers[0].mask(2, 0) == 1.0f);
+  CHECK(p.nonzero_weights() == p.total_weights() - 2);
+}
+
+TEST_CASE("sparse: a unit without a way out loses its inputs, and so on downwards") {
+  const NetworkSpec spec = fixtures::small_network();
+  Parameters p = dense(spec);
+  // Unit 0 of layer 2 leads nowhere; unit 1 of layer 1 leads only to it.
+  p.layers[2].weights(0, 0) = 0.0f;
+  for (Index j : {1, 2, 3}) p.layers[1].weights(1, j) = 0.0f;
+  prune(spec, 0.1, p);
+  CHECK(!p.layers[1].mask.view().col(0).any());
+  CHECK(!p.layers[0].mask.view().col(1).any());
+  CHECK(p.layers[0].mask.view().col(0).all());
+}
+
+TEST_CASE("sparse: visible units keep their inputs though they feed nothing") {
+  const NetworkSpec spec = fixtures::small_network();
+  Parameters p = dense(spec);
+  p.layers[2].weights.set_zero();
+  prune(spec, 0.1, p);
+  CHECK(p.layers[1].mask.view().col(2).all());  // the treatment
+  CHECK(p.layers[1].mask.view().col(3).all());  // the indicator
+  CHECK(!p.layers[1].mask.view().leftCols(2).any());
+}
+
+TEST_CASE("sparse: connected inputs") {
+  const NetworkSpec spec = fixtures::small_network();
+  Parameters p = dense(spec);
+  p.layers[0].weights.view().row(1).setZero();
+  prune(spec, 0.1, p);
+  CHECK(connected_inputs(p) == std::vector<Index>({0, 2}));
+}
+
+TEST_CASE("sparse: paths run through latent units, not through the treatment") {
+  const NetworkSpec spec = fixtures::small_network();
+  const auto blocks = visible_blocks(spec);
+  Parameters p = dense(spec);
+  for (LayerParameters& theta : p.layers) theta.weights.set_zero();
+  p.layers[0].weights(0, 0) = 1;  // x0 -> unit 0 -> treatment -> outcome
+  p.layers[1].weights(0, 2) = 1;
+  p.layers[2].weights(2, 0) = 1;
+  p.layers[0].weights(2, 1) = 1;  // x2 -> unit 1 -> latent unit 1 -> outcome
+  p.layers[1].weights(1, 1) = 1;
+  p.layers[2].weights(1, 0) = 1;
+  prune(spec, 0.1, p);
+  CHECK(p.nonzero_weights() == 6);
+  CHECK(reaches(spec, p, blocks[0]) == std::vector<bool>({true, false, false}));
+  CHECK(reaches(spec, p, blocks[1]) == std::vector<bool>({false, false, false}));
+  CHECK(reaches(spec, p, blocks[2]) == std::vector<bool>({false, false, true}));
+}

@@ -1,0 +1,94 @@
+"""The structure search on data whose supports are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cstonet as cs
+
+N, P = 400, 600
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    """More covariates than rows; x1 confounds, x2 only moves the outcome, x3 only the treatment."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(N, P))
+    treat = rng.binomial(1, 1 / (1 + np.exp(-1.5 * X[:, 0] - 1.5 * X[:, 2])))
+    y = 2 * X[:, 0] - 2 * X[:, 1] + 2 * treat + 0.5 * rng.normal(size=N)
+    frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(P)])
+    return pd.concat([pd.DataFrame({"y": y, "treat": treat}), frame], axis=1)
+
+
+@pytest.fixture(scope="module")
+def options(quick_options):
+    return quick_options(epochs=60, hidden=(8, 4))
+
+
+@pytest.fixture(scope="module")
+def results(data, options):
+    return cs.fit("y ~ treat | .", data, options=options)
+
+
+def selected(results, model):
+    return set(results.selection.index[results.selection[model]])
+
+
+def test_supports_are_found_among_more_covariates_than_rows(results):
+    assert selected(results, "outcome") == {"x1", "x2"}
+    assert selected(results, "treatment") == {"x1", "x3"}
+    assert abs(results.params["ATE"] - 2) < 4 * results.bse["ATE"]
+
+
+def test_networks_hold_the_supports_only(results):
+    for network in results.networks.networks:
+        assert set(network.inputs) <= {0, 1, 2}
+        assert network.weights[0].shape[0] == len(network.inputs)
+
+
+def test_every_move_is_on_record(results):
+    moves = results.networks.search
+    grown = moves[moves["move"] == "grow"]
+    assert {"x1", "x2", "x3"} <= set(grown["covariate"])
+    assert (grown["score"] > grown["threshold"]).all()
+    pruned = moves[moves["move"] == "prune"]
+    assert (pruned["score"] <= pruned["threshold"]).all()
+    assert set(moves["fold"]) == {0, 1}
+
+
+def test_nothing_is_admitted_where_there_is_nothing(data, options):
+    noise = data.assign(
+        y=np.random.default_rng(1).normal(size=N),
+        treat=np.random.default_rng(2).integers(2, size=N),
+    )
+    results = cs.fit("y ~ treat | .", noise, options=options)
+    assert not selected(results, "outcome") | selected(results, "treatment")
+    assert "In 2 of 2 folds no covariate entered either model" in " ".join(results.notes)
+    # What remains is the difference of the arms' means.
+    raw = noise.groupby("treat")["y"].mean().diff().iloc[-1]
+    assert results.params["ATE"] == pytest.approx(raw, abs=results.bse["ATE"])
+
+
+def test_screening_bounds_what_takes_part(data, options):
+    screened = replace(options.search, screen=5)
+    results = cs.fit("y ~ treat | .", data, options=options, search=screened)
+    per_fold = results.networks.search.groupby("fold")["covariate"].nunique()
+    assert (per_fold <= 5).all()
+    assert {"x1", "x2"} <= selected(results, "outcome")
+
+
+def test_more_margin_admits_less(data, options):
+    strict = replace(options.search, margin=10.0)
+    results = cs.fit("y ~ treat | .", data, options=options, search=strict)
+    assert "x3" not in selected(results, "treatment")
+
+
+def test_one_round_admits_few(data, options):
+    once = replace(options.search, rounds=1)
+    results = cs.fit("y ~ treat | .", data, options=options, search=once)
+    for _, moves in results.networks.search.query("move == 'grow'").groupby(["fold", "model"]):
+        assert len(moves) <= 2
