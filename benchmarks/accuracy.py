@@ -16,7 +16,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import RESULTS, number_range, run
+from common import RESULTS, Case, number_range, run
 from loaders import SIMULATIONS, SimulationCase
 from peers import DEFAULT_METHODS, parse_methods
 
@@ -31,7 +31,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
 
 
-def run_cases(cases: Sequence[SimulationCase], arguments: argparse.Namespace, name: str) -> None:
+def run_cases(cases: Sequence[Case], arguments: argparse.Namespace, name: str) -> None:
     """Run what the options ask for; results go to the file of this name, or to timing.jsonl."""
     run(
         cases,

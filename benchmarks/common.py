@@ -323,7 +323,7 @@ def describe(record: Record) -> str:
     """One line of progress."""
     head = f"{record['group']} #{record['seed']} {record['method']} ({record['seconds']:.1f} s): "
     if "error" in record:
-        return head + record["error"]
+        return f"{head}{record['error']}"
     error = record["estimate"] - record["sample_ate"]
     return head + f"error {error:+.4f}, SE {record['se']:.4f}"
 

@@ -93,8 +93,8 @@ def load_twins(folder: Path, draw: int) -> Problem:
     The paper draws which twin is observed: Bernoulli(σ(w_o'x + w_h (z/10 - 0.1))) with
     w_o ~ N(0, 0.1 I), w_h ~ N(5, 0.1), z the category of gestation and x the other 45 covariates.
     These are standardised here for the draw: raw codes such as a year of about 90 would treat
-    everybody or nobody. Birth order is that of the heavier twin, a property of the pair: the order of the
-    observed twin would be a consequence of the draw.
+    everybody or nobody. Birth order is that of the heavier twin, a property of the pair: the order
+    of the observed twin would be a consequence of the draw.
     """
     pairs = pd.read_csv(folder / "twins_lt2kg_complete_4821.csv.gz")
     covariates = pairs.drop(columns=TWINS_NOT_COVARIATES).astype(np.float64)

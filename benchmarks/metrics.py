@@ -99,7 +99,7 @@ def summarize(
     errors, coverage : {"sample", "population"}
         The truth that errors are measured against, and that intervals should cover.
     scaled : bool
-        Whether errors and widths are in standard deviations of the outcome.
+        Whether errors, widths and PEHE are in standard deviations of the outcome.
     """
     done = [r for r in records if "error" not in r]
     method = records[0]["method"]
@@ -108,20 +108,20 @@ def summarize(
         return Summary(method, 0, len(records), nan, nan, nan, nan, nan, nan, nan, nan)
     units = np.array([r["y_sd"] if scaled else 1.0 for r in done])
     truths = np.array([truth_of(r, errors) for r in done])
-    error = np.array([r["estimate"] for r in done]) - truths
+    error = (np.array([r["estimate"] for r in done]) - truths) / units
     covered = sum(r["lower"] <= truth_of(r, coverage) <= r["upper"] for r in done)
     widths = np.array([r["upper"] - r["lower"] for r in done])
     ratio = math.nan
     if all(r["oracle"] is not None for r in done):
-        oracle = np.abs(np.array([r["oracle"][0] for r in done]) - truths).mean()
+        oracle = np.abs((np.array([r["oracle"][0] for r in done]) - truths) / units).mean()
         ratio = float(np.abs(error).mean() / oracle) if oracle > 0 else math.nan
-    pehe = [r["pehe"] for r in done if r["pehe"] is not None]
+    pehe = [r["pehe"] / unit for r, unit in zip(done, units, strict=True) if r["pehe"] is not None]
     return Summary(
         method=method,
         n_sets=len(done),
         n_failed=len(records) - len(done),
-        mae=float(np.mean(np.abs(error / units))),
-        rmse=float(np.sqrt(np.mean((error / units) ** 2))),
+        mae=float(np.mean(np.abs(error))),
+        rmse=float(np.sqrt(np.mean(error**2))),
         oracle_ratio=ratio,
         coverage=covered / len(done),
         coverage_error=coverage_error(covered, len(done)),

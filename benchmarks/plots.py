@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter, PercentFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 from metrics import ORACLE, Summary
 
 NOMINAL = 0.95
@@ -47,14 +47,19 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
                 continue
             n, mae = zip(*points, strict=True)
             if method == ORACLE:
-                axis.plot(n, mae, color=colour, linewidth=2.5, marker="_", label=method)
+                axis.plot(
+                    n, mae, color=colour, linewidth=2.5, marker="_", markersize=14, label=method
+                )
             else:
                 axis.plot(n, mae, color=colour, marker="o", markersize=4, label=method)
         axis.set(title=title, xscale="log", yscale="log", xlabel="n")
         sizes = sorted({panel.n for panel in members})
         axis.set_xticks(sizes, [str(size) for size in sizes])
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.yaxis.set_major_formatter(ScalarFormatter())
+        axis.xaxis.set_minor_locator(NullLocator())
+        # Less than a decade is common: label 1, 2 and 5 of each, as plain numbers.
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_locator(NullLocator())
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("mean absolute error")
     _legend(figure, axes)
@@ -64,14 +69,15 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
 def plot_errors(panels: Sequence[Panel], path: Path) -> None:
     """Mean absolute error of every method, a plot per group of data sets."""
     colours = _colours(panels)
-    figure, axes = _grid(len(panels), width=4.2, height=_height(panels), columns=2)
+    figure, axes = _grid_of_rows(panels, list(colours))
     for axis, panel in zip(axes, panels, strict=True):
-        summaries = [s for s in panel.summaries if math.isfinite(s.mae)]
-        for row, s in enumerate(summaries):
-            axis.plot([0, s.mae], [row, row], color=colours[s.method], linewidth=1)
-            axis.plot(s.mae, row, "o", color=colours[s.method])
-        _name_rows(axis, summaries)
-        axis.set(title=panel.title, xlabel="mean absolute error")
+        for s in panel.summaries:
+            if math.isfinite(s.mae):
+                row = list(colours).index(s.method)
+                axis.plot([0, s.mae], [row, row], color=colours[s.method], linewidth=1)
+                axis.plot(s.mae, row, "o", color=colours[s.method])
+        axis.set_title(panel.title, fontsize="medium")
+        axis.set_xlabel("mean absolute error")
         axis.set_xlim(left=0)
         axis.grid(axis="x", alpha=0.3)
     _save(figure, path)
@@ -80,19 +86,24 @@ def plot_errors(panels: Sequence[Panel], path: Path) -> None:
 def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
     """Coverage with two Monte-Carlo standard errors, a plot per group of data sets."""
     colours = _colours(panels)
-    figure, axes = _grid(len(panels), width=4.2, height=_height(panels), columns=3)
+    figure, axes = _grid_of_rows(panels, list(colours))
     for axis, panel in zip(axes, panels, strict=True):
-        summaries = [s for s in panel.summaries if math.isfinite(s.coverage)]
         axis.axvline(NOMINAL, color="0.5", linestyle="--", linewidth=1)
-        for row, s in enumerate(summaries):
+        for s in panel.summaries:
+            if not math.isfinite(s.coverage):
+                continue
             # A coverage cannot leave [0, 1], so neither does its bar.
-            bars = [
-                [min(2 * s.coverage_error, s.coverage)],
-                [min(2 * s.coverage_error, 1 - s.coverage)],
-            ]
-            axis.errorbar(s.coverage, row, xerr=bars, fmt="o", color=colours[s.method], capsize=3)
-        _name_rows(axis, summaries)
-        axis.set(title=panel.title, xlabel="coverage", xlim=(-0.03, 1.03))
+            below, above = (min(2 * s.coverage_error, x) for x in (s.coverage, 1 - s.coverage))
+            axis.errorbar(
+                s.coverage,
+                list(colours).index(s.method),
+                xerr=[[below], [above]],
+                fmt="o",
+                color=colours[s.method],
+                capsize=3,
+            )
+        axis.set_title(panel.title, fontsize="medium")
+        axis.set(xlabel="coverage", xlim=(-0.03, 1.03))
         axis.xaxis.set_major_formatter(PercentFormatter(1.0))
         axis.grid(axis="x", alpha=0.3)
     _save(figure, path)
@@ -104,10 +115,6 @@ def _colours(panels: Sequence[Panel]) -> dict[str, str]:
     others = [method for method in methods if method != ORACLE]
     colours = {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(others)}
     return {m: ORACLE_COLOUR if m == ORACLE else colours[m] for m in methods}
-
-
-def _height(panels: Sequence[Panel]) -> float:
-    return 1.3 + 0.3 * max(len(panel.summaries) for panel in panels)
 
 
 def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any, list[Any]]:
@@ -127,9 +134,14 @@ def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any
     return figure, flat[:count]
 
 
-def _name_rows(axis: Any, summaries: Sequence[Summary]) -> None:
-    axis.set_yticks(range(len(summaries)), [s.method for s in summaries])
-    axis.set_ylim(len(summaries) - 0.5, -0.5)
+def _grid_of_rows(panels: Sequence[Panel], methods: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A plot per panel with a row per method, the same rows in all; named at the left edge."""
+    columns = 3
+    figure, axes = _grid(len(panels), width=3.6, height=1.3 + 0.28 * len(methods), columns=columns)
+    for i, axis in enumerate(axes):
+        axis.set_yticks(range(len(methods)), methods if i % columns == 0 else [""] * len(methods))
+        axis.set_ylim(len(methods) - 0.5, -0.5)
+    return figure, axes
 
 
 def _legend(figure: Any, axes: Sequence[Any]) -> None:

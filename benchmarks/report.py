@@ -39,11 +39,12 @@ squared error of the rows' effects, averaged over data sets. Seconds are medians
 one thread each and may have shared the machine, except under "Time".
 
 Methods: the package's presets by name; DoubleML's interactive regression model with 5 folds and
-LightGBM (300 trees, learning rate 0.05) or the lasso and L1 logistic regression with
-cross-validated penalties; EconML's CausalForestDML (mean of its effects with its interval; "-dr":
-its doubly robust mean effect); stochtree's BART with the treatment as a covariate (10
-grow-from-root sweeps, 200 burn-in, 1000 draws), whose interval is that of the effect on the rows
-at hand.
+LightGBM (300 trees, learning rate 0.05; "-stopped": growth stops when a held-out tenth of the
+rows no longer gains) or the lasso and L1 logistic regression with cross-validated penalties;
+EconML's CausalForestDML (mean of its effects with its interval; "-dr": its doubly robust mean
+effect); stochtree's BART with the treatment as a covariate (10 grow-from-root sweeps, 200
+burn-in, 1000 draws), whose interval is that of the effect on the rows at hand. On Twins the
+oracle has the true propensity, and risks by logistic regression on both outcomes of all pairs.
 """
 
 
@@ -160,13 +161,13 @@ def real_section(records: Sequence[Record], folder: Path) -> list[str]:
         panels.append(Panel(title, summaries))
         text.append(f"### {title}\n")
         if scaled:
-            text.append("Errors and widths in standard deviations of the outcome.\n")
+            text.append("Errors, widths and PEHE in standard deviations of the outcome.\n")
             text.append("Against the stated mean effect of the population:\n")
         text.append(summary_table(summaries))
         if scaled:
             text.append("Against the mean effect of the rows:\n")
-            rows = [summarize(r, scaled=True, coverage="sample") for r in methods.values()]
-            text.append(summary_table(rows))
+            of_rows = [summarize(r, scaled=True, coverage="sample") for r in methods.values()]
+            text.append(summary_table(of_rows))
         text += error_table(methods, scaled)
     text.append("### Coverage over all of them\n")
     pooled = [summarize(results) for results in by_method(records).values()]

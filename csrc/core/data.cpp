@@ -55,4 +55,15 @@ void Dataset::gather(const Index* rows, Index count, const std::vector<Index>* c
   }
 }
 
+void Dataset::gather_run(const Index* rows, Index count, Index first_column, Panel& out) const {
+  out.set_rows(count);
+  for (Index i = 0; i < count; ++i) {
+    float* to = out.row(i);
+    if (is_packed())
+      std::copy_n(packed_.row(rows[i]) + first_column, out.columns(), to);
+    else
+      for (Index j = 0; j < out.columns(); ++j) to[j] = source_.at(rows[i], first_column + j);
+  }
+}
+
 }  // namespace cstonet

@@ -32,6 +32,8 @@ class Dataset {
 
   // out.row(i) = standardised row rows[i]; all columns, or the listed ones.
   void gather(const Index* rows, Index count, const std::vector<Index>* columns, Panel& out) const;
+  // The same for a run of neighbouring columns, as many as `out` has.
+  void gather_run(const Index* rows, Index count, Index first_column, Panel& out) const;
 
  private:
   Source source_;

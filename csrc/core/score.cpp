@@ -2,12 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace cstonet {
 namespace {
 
 constexpr Index kColumnsPerTask = 128;
+
+// Rows are contiguous, padding included (zeros stay zeros), so plain loops over them are fast where
+// reductions and maps of strided views are not.
+void square_into(const Panel& from, Panel& to) {
+  const float* x = from.data();
+  float* out = to.data();
+  for (Index i = 0; i < from.size(); ++i) out[i] = x[i] * x[i];
+}
+
+// to = from minus the means of its columns.
+void centre_into(const Panel& from, Panel& to) {
+  const Index rows = from.rows(), stride = from.stride();
+  Floats mean(static_cast<std::size_t>(stride));
+  kernels().column_sums(from.data(), rows, stride, mean.data());
+  for (float& m : mean) m /= static_cast<float>(rows);
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < stride; ++j) to(i, j) = from(i, j) - mean[static_cast<std::size_t>(j)];
+}
 
 // z(j, k) for the features in the columns of `f`, written to rows first.. of `out`.
 void self_normalised(const Panel& f, const Panel& f_squared, const Panel& g, const Panel& g_squared,
@@ -34,20 +51,18 @@ void score_tests(const Dataset& data, const std::vector<Index>& rows, const Pane
   const auto n = static_cast<Index>(rows.size());
   linear.reshape(p, directions.columns());
   square.reshape(p, directions.columns());
-  Panel g_squared = directions;
-  g_squared.view() = directions.view().array().square().matrix();
+  Panel g_squared(n, directions.columns());
+  square_into(directions, g_squared);
 
   run_tasks((p + kColumnsPerTask - 1) / kColumnsPerTask, threads, hooks, [&](long task) {
     const Index first = task * kColumnsPerTask;
-    std::vector<Index> columns(static_cast<std::size_t>(std::min(kColumnsPerTask, p - first)));
-    std::iota(columns.begin(), columns.end(), first);
-    const auto width = static_cast<Index>(columns.size());
+    const Index width = std::min(kColumnsPerTask, p - first);
     Panel f(n, width), f_squared(n, width);
-    data.gather(rows.data(), n, &columns, f);
-    f_squared.view() = f.view().array().square().matrix();
+    data.gather_run(rows.data(), n, first, f);
+    square_into(f, f_squared);
     self_normalised(f, f_squared, directions, g_squared, first, linear);
-    f.view() = f_squared.view().rowwise() - f_squared.view().colwise().mean();
-    f_squared.view() = f.view().array().square().matrix();
+    centre_into(f_squared, f);
+    square_into(f, f_squared);
     self_normalised(f, f_squared, directions, g_squared, first, square);
   });
 }

@@ -1,0 +1,291 @@
+"""The benchmarks' own arithmetic, their files, and their loaders where the data are at hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# The benchmarks are scripts: they find each other beside themselves.
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import common  # noqa: E402
+import loaders  # noqa: E402
+import metrics  # noqa: E402
+import peers  # noqa: E402
+
+DATA = Path(os.environ.get("CSTONET_DATA", ROOT.parent / "shared" / "data"))
+
+
+def record(seed: int, estimate: float, **changes: object) -> common.Record:
+    """A result with an interval of ± 0.2 around the estimate, truths 1.0 (rows) and 1.1."""
+    return {
+        "group": "g",
+        "seed": seed,
+        "method": "m",
+        "seconds": float(seed),
+        "estimate": estimate,
+        "se": 0.1,
+        "lower": estimate - 0.2,
+        "upper": estimate + 0.2,
+        "sample_ate": 1.0,
+        "ate": 1.1,
+        "oracle": [1.05, 0.1],
+        "y_sd": 2.0,
+        "selection": None,
+        "pehe": 0.5 * seed,
+    } | changes
+
+
+def counts(selected: int, false: int, missed: int, true: int) -> dict[str, int]:
+    return {"selected": selected, "false": false, "missed": missed, "true": true}
+
+
+def test_selection_counts():
+    truth, selected = frozenset({"x1", "x2", "x3"}), frozenset({"x2", "x3", "x8", "x9"})
+    assert common.selection_counts(truth, selected) == counts(4, 2, 1, 3)
+
+
+def test_selection_rates_are_ratios_of_sums_not_means_of_ratios():
+    outcome = [counts(6, 1, 0, 5), counts(2, 1, 4, 5)]
+    treatment = [counts(0, 0, 3, 3), counts(0, 0, 3, 3)]
+    records = [
+        record(i, 1.0, selection={"outcome": o, "treatment": t})
+        for i, (o, t) in enumerate(zip(outcome, treatment, strict=True))
+    ]
+    # Means of the data sets' own rates would be (1/6 + 1/2) / 2 = 1/3 and 0.4.
+    assert metrics.selection_rates(records, "outcome") == (2 / 8, 4 / 10)
+    assert metrics.selection_rates(records, "treatment") == (0.0, 1.0)
+
+
+def test_selection_rates_of_a_method_that_selects_nothing_by_design():
+    assert all(math.isnan(rate) for rate in metrics.selection_rates([record(1, 1.0)], "outcome"))
+
+
+def test_coverage_error_by_hand():
+    # 19 of 20: p = 21/24, so √(21/24 · 3/24 / 24) = √(63 / 13824).
+    assert metrics.coverage_error(19, 20) == pytest.approx(math.sqrt(63 / 13824))
+    assert metrics.coverage_error(20, 20) > 0
+
+
+def test_summary_by_hand(tmp_path):
+    # Errors against 1.0: 0.2, -0.1, 0.3. Intervals: [1.0, 1.4], [0.7, 1.1 + ε], [1.1 + ε, 1.5]
+    # hold the population's 1.1 twice.
+    written = [
+        record(1, 1.2),
+        record(2, 0.9, upper=1.10001),
+        record(3, 1.3, lower=1.10001),
+        {"group": "g", "seed": 4, "method": "m", "seconds": 9.0, "error": "TimeoutError: 9 s"},
+    ]
+    path = tmp_path / "accuracy.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in written), encoding="utf-8")
+    summary = metrics.summarize(common.read_records(path))
+    assert (summary.n_sets, summary.n_failed) == (3, 1)
+    assert summary.mae == pytest.approx(0.2)
+    assert summary.rmse == pytest.approx(math.sqrt(0.14 / 3))
+    assert summary.oracle_ratio == pytest.approx(0.2 / 0.05)
+    assert summary.coverage == 2 / 3
+    assert summary.width == pytest.approx((0.4 + 0.40001 + 0.39999) / 3)
+    assert summary.pehe == pytest.approx(1.0)
+    assert summary.seconds == 2.0
+
+
+def test_errors_against_the_population_and_in_standard_deviations():
+    records = [record(1, 1.2), record(2, 0.9, y_sd=1.0)]
+    summary = metrics.summarize(records, errors="population", scaled=True)
+    assert summary.mae == pytest.approx((0.1 / 2 + 0.2) / 2)
+    assert summary.width == pytest.approx((0.4 / 2 + 0.4) / 2)
+    assert summary.pehe == pytest.approx((0.5 / 2 + 1.0) / 2)
+
+
+def test_population_falls_back_to_the_rows_where_it_is_unknown():
+    assert metrics.truth_of(record(1, 1.0, ate=None), "population") == 1.0
+    assert metrics.truth_of(record(1, 1.0), "population") == 1.1
+
+
+def test_oracle_counts_once_per_data_set():
+    records = [record(1, 1.0), record(1, 1.4, method="other"), record(2, 1.0, oracle=[0.9, 0.1])]
+    methods = metrics.by_method(records)
+    assert list(methods) == ["oracle", "m", "other"]
+    oracle = metrics.summarize(methods["oracle"])
+    assert oracle.n_sets == 2
+    assert oracle.mae == pytest.approx((0.05 + 0.1) / 2)
+    assert oracle.width == pytest.approx(2 * common.Z95 * 0.1)
+
+
+def test_every_fit_failed():
+    failed = {"group": "g", "seed": 1, "method": "m", "seconds": 1.0, "error": "E: x"}
+    summary = metrics.summarize([failed])
+    assert (summary.n_sets, summary.n_failed) == (0, 1)
+    assert math.isnan(summary.mae)
+
+
+def test_interrupted_line_is_dropped_and_the_last_result_counts(tmp_path):
+    path = tmp_path / "accuracy.jsonl"
+    lines = [json.dumps(record(1, 1.0)), json.dumps(record(1, 2.0)), '{"group": "g", "se']
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert [r["estimate"] for r in common.read_records(path)] == [2.0]
+    with common.open_for_append(path) as file:
+        file.write(json.dumps(record(2, 3.0)) + "\n")
+    assert [r["estimate"] for r in common.read_records(path)] == [2.0, 3.0]
+
+
+def test_damage_within_a_file_is_named(tmp_path):
+    path = tmp_path / "accuracy.jsonl"
+    path.write_text("nonsense\n" + json.dumps(record(1, 1.0)) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 1"):
+        common.read_records(path)
+
+
+def test_measure_by_hand():
+    frame = pd.DataFrame({"y": [0.0, 2.0], "treat": [0, 1], "x1": [1.0, 2.0], "x2": [0.0, 1.0]})
+    problem = common.Problem(
+        frame,
+        sample_ate=1.5,
+        tau=np.array([1.0, 2.0]),
+        supports={"outcome": frozenset({"x1"}), "treatment": frozenset({"x2"})},
+    )
+    selected = {"outcome": frozenset({"x1", "x2"}), "treatment": frozenset()}
+    estimate = common.Estimate(1.0, 0.1, 0.8, 1.2, np.array([4.0, 6.0]), selected)
+    result = common.measure(problem, estimate)
+    assert result["pehe"] == pytest.approx(math.sqrt((9 + 16) / 2))
+    assert result["selection"] == {"outcome": counts(2, 1, 0, 1), "treatment": counts(0, 0, 1, 1)}
+    assert (result["n"], result["p"], result["y_sd"]) == (2, 2, 1.0)
+    assert result["ate"] is None
+    assert result["oracle"] is None
+    assert json.loads(json.dumps(result)) == result
+
+
+class Fixed:
+    """A method that gives the mean of the outcomes, or takes too long."""
+
+    name = "fixed"
+
+    def prepare(self) -> None:
+        pass
+
+    def estimate(self, problem, *, threads, seed):
+        if seed == 2:
+            while True:
+                math.sqrt(threads)
+        return common.Estimate(float(problem.y.mean()), 0.1, -1.0, 1.0)
+
+
+def test_a_fit_that_takes_too_long_is_a_result():
+    case = loaders.SimulationCase("2-null", 50, 5, 1)
+    done = common.run_one(case, Fixed(), threads=1, limit=5.0)
+    assert done["estimate"] == case.load().y.mean()
+    assert done["ate"] == 0.0
+    late = common.run_one(loaders.SimulationCase("1", 50, 5, 2), Fixed(), threads=1, limit=0.05)
+    assert late["error"] == "TimeoutError: stopped after 0.05 s"
+    assert "estimate" not in late
+
+
+def test_factors_become_dummies_for_the_peers():
+    group = pd.Series(["b", "a", "c"], dtype="category")
+    frame = pd.DataFrame({"y": [0.0, 1.0, 1.0], "treat": [0, 1, 0], "g": group, "x": [3.0, 4, 5]})
+    problem = common.Problem(frame, sample_ate=0.0)
+    assert problem.X.tolist() == [[3, 1, 0], [4, 0, 0], [5, 0, 1]]
+    assert problem.binary
+
+
+def test_ranges_and_methods_of_the_command_line():
+    assert common.number_range("101:103,7") == [101, 102, 103, 7]
+    with pytest.raises(argparse.ArgumentTypeError):
+        common.number_range("5:4")
+    assert [m.name for m in peers.parse_methods("paper:twins,bart")] == ["paper:twins", "bart"]
+    with pytest.raises(argparse.ArgumentTypeError, match="bert"):
+        peers.parse_methods("bert")
+
+
+def test_missing_peer_is_reported_and_skipped(capsys):
+    absent = peers.Peer("absent", ("no_such_module",), peers.bart)
+    present = peers.Preset("calibrated")
+    assert common.available([absent, present]) == [present]
+    assert "absent: skipped" in capsys.readouterr().err
+
+
+def test_report_holds_every_section(tmp_path):
+    pytest.importorskip("matplotlib")
+    import report
+
+    selection = dict.fromkeys(("outcome", "treatment"), counts(4, 1, 2, 5))
+    simulated = [
+        record(s, 1.2, group=f"simulation 1, n={n}, p=9", n=n, selection=selection)
+        for n in (800, 1000)
+        for s in (1, 2)
+    ]
+    real = [record(1, 1.2, group="acic2019", oracle=None), record(1, 1.2, group="ihdp", ate=None)]
+    for name, records in (("accuracy", simulated), ("timing", simulated), ("real", real)):
+        lines = [json.dumps(r) + "\n" for r in records]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert text.index("n=800") < text.index("n=1000") < text.index("## Time")
+    # ATE error 0.2 over the oracle's 0.05; both intervals [1.0, 1.4] hold 1.1.
+    assert "| m | 2 | 0.200 | 0.200 | 4.00 | 100.0 ± 19.2 % | 0.400 | 0.750 | 1.50 |" in text
+    assert "| m | 0.250 | 0.400 | 0.250 | 0.400 |" in text
+    # Against the population 0.1 / 2, against the rows 0.2 / 2.
+    assert "| m | 1 | 0.0500 |" in text
+    assert "| m | 1 | 0.100 |" in text
+    for picture in ("error_by_n", "coverage", "real_error", "real_coverage"):
+        assert (tmp_path / f"{picture}.png").stat().st_size > 1000
+
+
+def test_report_without_results_says_what_to_run(tmp_path):
+    pytest.importorskip("matplotlib")
+    import report
+
+    with pytest.raises(FileNotFoundError, match=r"accuracy\.py"):
+        report.write_report(tmp_path)
+
+
+def real_problem(family: str, number: int) -> common.Problem:
+    if not (DATA / family).is_dir():
+        pytest.skip(f"the {family} data are not here; set CSTONET_DATA to their folder")
+    return loaders.RealCase(family, number, DATA).load()
+
+
+def test_twins_are_those_of_the_paper():
+    problem = real_problem("twins", 1)
+    assert problem.data.shape == (4821, 2 + 46)
+    # The paper: mortality 16.9 % and 14.42 %, a difference of -2.48 %.
+    assert problem.sample_ate == pytest.approx(-0.024891, abs=5e-7)
+    assert problem.binary
+    assert problem.tau is None
+    estimate, se = problem.oracle
+    assert abs(estimate - problem.sample_ate) < 4 * se
+    again, other = real_problem("twins", 1), real_problem("twins", 2)
+    assert (again.treat == problem.treat).all()
+    assert (other.treat != problem.treat).any()
+
+
+def test_acic2016_keeps_its_factors():
+    problem = real_problem("acic2016", 1)
+    covariates = problem.data.drop(columns=["y", "treat"])
+    assert covariates.shape == (4802, 58)
+    assert list(covariates.select_dtypes("category")) == ["x_2", "x_21", "x_24"]
+    assert problem.sample_ate == pytest.approx(problem.tau.mean())
+
+
+def test_acic2019_has_both_truths():
+    problem = real_problem("acic2019", 1)
+    assert problem.data.shape == (2000, 2 + 185)
+    assert problem.ate == pytest.approx(0.14052307, abs=5e-9)
+    assert problem.sample_ate == pytest.approx(problem.tau.mean())
+    assert problem.sample_ate != problem.ate
+
+
+def test_ihdp_is_that_of_the_literature():
+    problem = real_problem("ihdp", 1)
+    assert problem.data.shape == (747, 2 + 25)
+    assert problem.treat.sum() == 139
+    assert problem.sample_ate == pytest.approx(4.0161, abs=5e-5)
+    assert real_problem("ihdp", 2).sample_ate == pytest.approx(4.0508, abs=5e-5)
