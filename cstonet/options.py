@@ -297,8 +297,8 @@ class SearchOptions:
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
     margin
-        A score must exceed sqrt(2 log m) by this much, m being the number of scores it was the
-        largest of.
+        The score of a covariate that neither model holds must exceed sqrt(2 log m) by this much,
+        m being the number of scores it was the largest of.
     rounds
         Most rounds of growing.
     screen
@@ -309,7 +309,7 @@ class SearchOptions:
     training: TrainingOptions
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
-    margin: float = 0.0
+    margin: float = 0.1
     rounds: int = 25
     screen: int | None = None
 

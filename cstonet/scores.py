@@ -15,14 +15,15 @@ from cstonet import _core
 _NEGLIGIBLE = 1e-6
 
 
-def threshold(tests: int, margin: float) -> float:
-    """Critical value of the largest of ``tests`` scores.
+def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
+    """Critical value of the largest of ``tests`` scores on ``rows`` rows.
 
     The largest of m standard normals exceeds sqrt(2 log m) with probability near
-    1/sqrt(4π log m); ``margin`` standard deviations more make that negligible, and leave room for
-    scores that are correlated with a true covariate's.
+    1/sqrt(4π log m); ``margin`` standard deviations more make that rarer, and leave room for
+    scores that are correlated with a true covariate's. However few the tests, a score must pay
+    what the BIC asks for one weight: z² > log n.
     """
-    return math.sqrt(2 * math.log(max(tests, 2))) + margin
+    return max(math.sqrt(2 * math.log(max(tests, 1))) + margin, math.sqrt(math.log(rows)))
 
 
 def normalised(directions: NDArray[np.float64]) -> NDArray[np.float64]:

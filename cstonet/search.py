@@ -180,9 +180,7 @@ class StructureSearch:
         support, other = _supports(structure, model)
         critical = self._everywhere(tests)
         shared = [j for j in other if j not in support]
-        critical.main[shared] = threshold(
-            len(shared) * tests.main_tests_per_covariate, self._options.margin
-        )
+        critical.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
         found = tests.admit(
             critical, inside=support, most=_FIRST_ADMISSIONS + len(support) // _GROWTH
         )
@@ -196,11 +194,11 @@ class StructureSearch:
             rest = tuple(j for j in support if j != covariate)
             without = _with_support(structure, model, rest)
             tests = self._tests(self._refit(without), model)
-            largest, margin = tests.largest(), self._options.margin
+            largest = tests.largest()
             score, main = float(largest.overall[covariate]), float(largest.main[covariate])
-            needed = threshold(len(support) * tests.tests_per_covariate, margin)
-            keep = score > needed or main > threshold(
-                len(support) * tests.main_tests_per_covariate, margin
+            needed = self._among_few(tests.tests_per_covariate, len(support))
+            keep = score > needed or main > self._among_few(
+                tests.main_tests_per_covariate, len(support)
             )
             self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
             if keep:
@@ -250,9 +248,15 @@ class StructureSearch:
         """Critical values for a search among all covariates that take part."""
         critical = Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
         critical.overall[self._open] = threshold(
-            int(self._open.sum()) * tests.tests_per_covariate, self._options.margin
+            int(self._open.sum()) * tests.tests_per_covariate,
+            len(self._rows),
+            self._options.margin,
         )
         return critical
+
+    def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
+        """Critical value among covariates that one of the models holds already."""
+        return threshold(covariates * tests_per_covariate, len(self._rows))
 
     def _tests(self, working: _Working, model: Model) -> ScoreTests:
         outcome = model == "outcome"
