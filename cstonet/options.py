@@ -10,10 +10,19 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from cstonet.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_kind,
+    check_number,
+    check_positive_tuple,
+    check_units,
+    fail,
+)
 from cstonet.errors import OptionError
 
 Auto: TypeAlias = Literal["auto"]
@@ -22,83 +31,6 @@ Decay: TypeAlias = Literal["none", "polynomial", "cosine"]
 VarianceKind: TypeAlias = Literal["paper", "influence"]
 
 LARGEST_SEED = 2**63 - 1
-
-
-def _fail(owner: object, name: str, value: object, allowed: str) -> None:
-    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {value!r}.")
-
-
-def _check_number(
-    owner: object,
-    name: str,
-    low: float,
-    high: float,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-    auto: bool = False,
-) -> None:
-    """Raise OptionError unless the field is a number in the given interval (or ``"auto"``)."""
-    value = getattr(owner, name)
-    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-    if auto:
-        if isinstance(value, str) and value == "auto":
-            return
-        allowed += ' or "auto"'
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-        _fail(owner, name, value, allowed)
-    if value < low or value > high or (open_low and value == low) or (open_high and value == high):
-        _fail(owner, name, value, allowed)
-
-
-def _check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:
-    value = getattr(owner, name)
-    allowed = f"a whole number from {low} to {high}" + (' or "auto"' if auto else "")
-    if auto and isinstance(value, str) and value == "auto":
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        _fail(owner, name, value, allowed)
-
-
-def _check_choice(owner: object, name: str, choices: Iterable[str]) -> None:
-    value = getattr(owner, name)
-    if value not in tuple(choices):
-        _fail(owner, name, value, "one of " + ", ".join(repr(c) for c in choices))
-
-
-def _check_flag(owner: object, name: str) -> None:
-    if not isinstance(getattr(owner, name), bool):
-        _fail(owner, name, getattr(owner, name), "True or False")
-
-
-def _check_units(owner: object, name: str) -> None:
-    """A tuple of layer widths."""
-    units = getattr(owner, name)
-    if (
-        not isinstance(units, tuple)
-        or not 1 <= len(units) <= 100
-        or not all(
-            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
-        )
-    ):
-        _fail(owner, name, units, "a tuple of whole numbers such as (16, 8, 4)")
-
-
-def _check_kind(owner: object, name: str, kind: type, *, optional: bool = False) -> None:
-    """Raise OptionError unless the field is a value of the class (or None where allowed)."""
-    value = getattr(owner, name)
-    if not isinstance(value, kind) and not (optional and value is None):
-        _fail(owner, name, value, f"a {kind.__name__}" + (" or None" if optional else ""))
-
-
-def _check_positive_tuple(owner: object, name: str) -> None:
-    """A tuple of positive numbers, one per layer, or ``"auto"``."""
-    value = getattr(owner, name)
-    if isinstance(value, str) and value == "auto":
-        return
-    numbers = isinstance(value, tuple) and len(value) > 0
-    if not numbers or not all(isinstance(v, (int, float)) and v > 0 for v in value):
-        _fail(owner, name, value, 'a tuple of positive numbers, one per layer, or "auto"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +55,10 @@ class SamplerOptions:
     variance: tuple[float, ...] | Auto = "auto"
 
     def __post_init__(self) -> None:
-        _check_integer(self, "sweeps", 1, 1000)
-        _check_number(self, "friction", 0, 1, open_low=True)
-        _check_number(self, "temperature", 0, math.inf, open_high=True)
-        _check_positive_tuple(self, "variance")
+        check_integer(self, "sweeps", 1, 1000)
+        check_number(self, "friction", 0, 1, open_low=True)
+        check_number(self, "temperature", 0, math.inf, open_high=True)
+        check_positive_tuple(self, "variance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +87,12 @@ class PriorOptions:
     penalize_bias: bool = False
 
     def __post_init__(self) -> None:
-        _check_number(self, "inclusion", 0, 1, open_low=True, open_high=True)
-        _check_number(self, "slab_variance", 0, math.inf, open_low=True, open_high=True)
+        check_number(self, "inclusion", 0, 1, open_low=True, open_high=True)
+        check_number(self, "slab_variance", 0, math.inf, open_low=True, open_high=True)
         for name in ("spike_start", "spike_end"):
-            _check_number(self, name, 0, self.slab_variance, open_low=True, open_high=True)
-        _check_number(self, "anneal_share", 0, 1)
-        _check_flag(self, "penalize_bias")
+            check_number(self, name, 0, self.slab_variance, open_low=True, open_high=True)
+        check_number(self, "anneal_share", 0, 1)
+        check_flag(self, "penalize_bias")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +119,11 @@ class OptimizerOptions:
     clip_norm: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_choice(self, "rule", ("adam", "momentum"))
-        _check_number(self, "momentum", 0, 1, open_high=True)
-        _check_number(self, "second_decay", 0, 1, open_high=True)
-        _check_number(self, "epsilon", 0, 1, open_low=True)
-        _check_number(self, "clip_norm", 0, math.inf, open_high=True)
+        check_choice(self, "rule", ("adam", "momentum"))
+        check_number(self, "momentum", 0, 1, open_high=True)
+        check_number(self, "second_decay", 0, 1, open_high=True)
+        check_number(self, "epsilon", 0, 1, open_low=True)
+        check_number(self, "clip_norm", 0, math.inf, open_high=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +159,15 @@ class StageOptions:
     step_exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_integer(self, "epochs", 0, 1_000_000, auto=True)
-        _check_choice(self, "prior", ("none", "slab", "mixture"))
-        _check_flag(self, "prune")
-        _check_positive_tuple(self, "rate")
-        _check_positive_tuple(self, "step")
-        _check_choice(self, "rate_decay", ("none", "polynomial", "cosine"))
-        _check_choice(self, "step_decay", ("none", "polynomial"))
+        check_integer(self, "epochs", 0, 1_000_000, auto=True)
+        check_choice(self, "prior", ("none", "slab", "mixture"))
+        check_flag(self, "prune")
+        check_positive_tuple(self, "rate")
+        check_positive_tuple(self, "step")
+        check_choice(self, "rate_decay", ("none", "polynomial", "cosine"))
+        check_choice(self, "step_decay", ("none", "polynomial"))
         for name in ("rate_exponent", "step_exponent"):
-            _check_number(self, name, 0, 10)
+            check_number(self, name, 0, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,16 +201,16 @@ class TrainingOptions:
     optimizer: OptimizerOptions = field(default_factory=OptimizerOptions)
 
     def __post_init__(self) -> None:
-        _check_integer(self, "batch_size", 1, 1_000_000, auto=True)
-        _check_choice(self, "initializer", ("normal", "uniform"))
-        _check_number(self, "initial_bias", 0, 10)
-        _check_flag(self, "estimate_variance")
-        _check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
+        check_integer(self, "batch_size", 1, 1_000_000, auto=True)
+        check_choice(self, "initializer", ("normal", "uniform"))
+        check_number(self, "initial_bias", 0, 10)
+        check_flag(self, "estimate_variance")
+        check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
         if not self.stages or not all(isinstance(s, StageOptions) for s in self.stages):
-            _fail(self, "stages", self.stages, "a non-empty tuple of StageOptions")
-        _check_kind(self, "sampler", SamplerOptions)
-        _check_kind(self, "prior", PriorOptions)
-        _check_kind(self, "optimizer", OptimizerOptions)
+            fail(self, "stages", self.stages, "a non-empty tuple of StageOptions")
+        check_kind(self, "sampler", SamplerOptions)
+        check_kind(self, "prior", PriorOptions)
+        check_kind(self, "optimizer", OptimizerOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,13 +246,13 @@ class SearchOptions:
     screen: int | None = None
 
     def __post_init__(self) -> None:
-        _check_kind(self, "training", TrainingOptions)
-        _check_units(self, "hidden")
-        _check_integer(self, "updates", 1, 10_000_000)
-        _check_number(self, "margin", -3, 10)
-        _check_integer(self, "rounds", 1, 1000)
+        check_kind(self, "training", TrainingOptions)
+        check_units(self, "hidden")
+        check_integer(self, "updates", 1, 10_000_000)
+        check_number(self, "margin", -3, 10)
+        check_integer(self, "rounds", 1, 1000)
         if self.screen is not None:
-            _check_integer(self, "screen", 1, 10_000_000)
+            check_integer(self, "screen", 1, 10_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,28 +314,28 @@ class FitOptions:
     pack_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
-        _check_kind(self, "training", TrainingOptions)
+        check_kind(self, "training", TrainingOptions)
         self._check_hidden()
-        _check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
-        _check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
-        _check_integer(self, "treatment_units", 1, 10_000, auto=True)
-        _check_kind(self, "search", SearchOptions, optional=True)
-        _check_integer(self, "updates", 1, 10_000_000)
-        _check_integer(self, "starts", 1, 10_000)
-        _check_integer(self, "ensemble", 1, 10_000)
-        _check_number(self, "outlier_limit", 1, 1e6)
-        _check_integer(self, "folds", 1, 1000)
-        _check_number(self, "validation_fraction", 0, 0.5)
-        _check_number(self, "clip", 0, 0.5, open_high=True)
-        _check_choice(self, "variance", ("paper", "influence"))
-        _check_integer(self, "pack_bytes", 0, 2**62)
+        check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
+        check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
+        check_integer(self, "treatment_units", 1, 10_000, auto=True)
+        check_kind(self, "search", SearchOptions, optional=True)
+        check_integer(self, "updates", 1, 10_000_000)
+        check_integer(self, "starts", 1, 10_000)
+        check_integer(self, "ensemble", 1, 10_000)
+        check_number(self, "outlier_limit", 1, 1e6)
+        check_integer(self, "folds", 1, 1000)
+        check_number(self, "validation_fraction", 0, 0.5)
+        check_number(self, "clip", 0, 0.5, open_high=True)
+        check_choice(self, "variance", ("paper", "influence"))
+        check_integer(self, "pack_bytes", 0, 2**62)
 
     def _check_hidden(self) -> None:
         if isinstance(self.hidden, str) and self.hidden == "auto":
-            _check_integer(self, "treatment_layer", 1, 100, auto=True)
+            check_integer(self, "treatment_layer", 1, 100, auto=True)
             return
-        _check_units(self, "hidden")
-        _check_integer(self, "treatment_layer", 1, len(self.hidden), auto=True)
+        check_units(self, "hidden")
+        check_integer(self, "treatment_layer", 1, len(self.hidden), auto=True)
 
     def replace(self, **changes: Any) -> FitOptions:
         """A copy with some options changed; an unknown name says what was probably meant."""

@@ -1,0 +1,90 @@
+"""Range checks shared by the option dataclasses: each names the field, the range and the value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NoReturn
+
+from cstonet.errors import OptionError
+
+
+def fail(owner: object, name: str, value: object, allowed: str) -> NoReturn:
+    """Raise OptionError for a field of an option dataclass."""
+    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {value!r}.")
+
+
+def check_number(
+    owner: object,
+    name: str,
+    low: float,
+    high: float,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    auto: bool = False,
+) -> None:
+    """Raise OptionError unless the field is a number in the given interval (or ``"auto"``)."""
+    value = getattr(owner, name)
+    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    if auto:
+        if isinstance(value, str) and value == "auto":
+            return
+        allowed += ' or "auto"'
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        fail(owner, name, value, allowed)
+    if value < low or value > high or (open_low and value == low) or (open_high and value == high):
+        fail(owner, name, value, allowed)
+
+
+def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:
+    """Raise OptionError unless the field is a whole number in range (or ``"auto"``)."""
+    value = getattr(owner, name)
+    allowed = f"a whole number from {low} to {high}" + (' or "auto"' if auto else "")
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        fail(owner, name, value, allowed)
+
+
+def check_choice(owner: object, name: str, choices: Iterable[str]) -> None:
+    """Raise OptionError unless the field is one of the choices."""
+    value = getattr(owner, name)
+    if value not in tuple(choices):
+        fail(owner, name, value, "one of " + ", ".join(repr(c) for c in choices))
+
+
+def check_flag(owner: object, name: str) -> None:
+    """Raise OptionError unless the field is True or False."""
+    if not isinstance(getattr(owner, name), bool):
+        fail(owner, name, getattr(owner, name), "True or False")
+
+
+def check_units(owner: object, name: str) -> None:
+    """A tuple of layer widths."""
+    units = getattr(owner, name)
+    if (
+        not isinstance(units, tuple)
+        or not 1 <= len(units) <= 100
+        or not all(
+            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
+        )
+    ):
+        fail(owner, name, units, "a tuple of whole numbers such as (16, 8, 4)")
+
+
+def check_kind(owner: object, name: str, kind: type, *, optional: bool = False) -> None:
+    """Raise OptionError unless the field is a value of the class (or None where allowed)."""
+    value = getattr(owner, name)
+    if not isinstance(value, kind) and not (optional and value is None):
+        fail(owner, name, value, f"a {kind.__name__}" + (" or None" if optional else ""))
+
+
+def check_positive_tuple(owner: object, name: str) -> None:
+    """A tuple of positive numbers, one per layer, or ``"auto"``."""
+    value = getattr(owner, name)
+    if isinstance(value, str) and value == "auto":
+        return
+    numbers = isinstance(value, tuple) and len(value) > 0
+    if not numbers or not all(isinstance(v, (int, float)) and v > 0 for v in value):
+        fail(owner, name, value, 'a tuple of positive numbers, one per layer, or "auto"')
