@@ -24,11 +24,12 @@ from .errors import (
     FormulaError,
     NotAvailableError,
     OptionError,
-    TreatmentLeakError,
 )
 from .formula import Selected, parse_formula, select_columns
+from .leaks import check_no_outcome, check_no_treatment
 from .roles import (
     Family,
+    TreatmentKind,
     Vector,
     check_arms,
     outcome_values,
@@ -39,10 +40,7 @@ from .sources import Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
-TreatmentKind = Literal["binary"]
 Missing = Literal["raise", "drop"]
-
-_PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,9 +61,9 @@ class Design:
     outcome_name, treatment_name : str
         Names of the two.
     treatment_levels : tuple
-        The values of the treatment: sorted, or in the order of a pandas category. The second is
-        "treated".
-    treatment_kind : {"binary"}
+        The L values of the treatment: the reference first, the others sorted or in the order of a
+        pandas category. Of two, the second is "treated".
+    treatment_kind : {"binary", "multilevel"}
         Kind of treatment.
     family : {"gaussian", "binomial"}
         Distribution of the outcome.
@@ -107,6 +105,7 @@ class Design:
         *,
         family: Family | None = None,
         treatment: TreatmentKind | None = None,
+        reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> Design:
@@ -121,8 +120,11 @@ class Design:
             The data. Never changed.
         family : {"gaussian", "binomial"}, optional
             Distribution of the outcome; by default binomial for a boolean or 0/1 outcome.
-        treatment : {"binary"}, optional
+        treatment : {"binary", "multilevel"}, optional
             Kind of treatment; by default found from the data.
+        reference : level of the treatment, optional
+            What the other levels are compared with; by default the first of the sorted levels, or
+            of a pandas category.
         missing : {"raise", "drop"}
             What to do about rows with missing values in any column used.
         weights : array-like (n,) or str, optional
@@ -155,7 +157,8 @@ class Design:
             set_aside=() if w is None else w.columns,
         )
         sources = Sources.select(frame, selected.columns, selected.inputs(frame.columns))
-        return _Raw(y, treat, w, sources, selected, "frame", formula).check(family, missing)
+        raw = _Raw(y, treat, w, sources, selected, "frame", formula)
+        return raw.check(family, treatment, reference, missing)
 
     @classmethod
     def from_arrays(
@@ -167,6 +170,7 @@ class Design:
         names: Sequence[str] | None = None,
         family: Family | None = None,
         treatment: TreatmentKind | None = None,
+        reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
     ) -> Design:
@@ -180,7 +184,7 @@ class Design:
             Covariates. Columns of text, categories or booleans in a frame are coded by levels.
         names : sequence of p str, optional
             Names of the columns of an array; by default x1, …, xp.
-        family, treatment, missing
+        family, treatment, reference, missing
             As in :meth:`from_formula`.
         weights : array-like (n,), optional
             Observation weights.
@@ -218,7 +222,7 @@ class Design:
             selected=Selected(tuple(frame.columns)),
             source=source,
             formula=None,
-        ).check(family, missing)
+        ).check(family, treatment, reference, missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,18 +237,24 @@ class _Raw:
     source: Source
     formula: str | None
 
-    def check(self, family: Family | None, missing: Missing) -> Design:
+    def check(
+        self,
+        family: Family | None,
+        kind: TreatmentKind | None,
+        reference: Any,
+        missing: Missing,
+    ) -> Design:
         """The design, or the error that says why there is none."""
         raw = self._complete(missing)
         y, found_family = outcome_values(raw.outcome, family)
-        codes, levels = treatment_codes(raw.treatment)
+        codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
         check_arms(codes, levels, raw.treatment.name, weights)
         spec = CovariateSpec.fit(raw.selected, raw.sources, source=raw.source)
         X = spec.build(raw.sources)
         names = spec.names
-        _check_no_treatment(X, names, codes, raw.treatment.name)
-        _check_no_outcome(X, names, y, raw.outcome.name)
+        check_no_treatment(X, names, codes, raw.treatment.name)
+        check_no_outcome(X, names, y, raw.outcome.name)
         return Design(
             y=y,
             treatment=codes,
@@ -253,7 +263,7 @@ class _Raw:
             outcome_name=raw.outcome.name,
             treatment_name=raw.treatment.name,
             treatment_levels=levels,
-            treatment_kind="binary",
+            treatment_kind=found_kind,
             family=found_family,
             family_inferred=family is None,
             weights=weights,
@@ -299,7 +309,7 @@ class _Raw:
 def _check_options(family: object, treatment: object, missing: object) -> None:
     for name, value, choices in (
         ("family", family, ("gaussian", "binomial", None)),
-        ("treatment", treatment, ("binary", None)),
+        ("treatment", treatment, ("binary", "multilevel", None)),
         ("missing", missing, ("raise", "drop")),
     ):
         if value not in choices:
@@ -346,64 +356,3 @@ def _common_index(n: int, **arguments: object) -> pd.Index:
                 "the order is right already."
             )
     return index
-
-
-def _check_no_treatment(
-    X: NDArray[np.floating], names: Sequence[str], codes: NDArray[np.int64], treatment: str
-) -> None:
-    """Refuse a covariate that splits the rows as the treatment does, whatever its values."""
-    arms = [np.flatnonzero(codes == code) for code in (0, 1)]
-    values = [X[rows[0]] for rows in arms]
-    candidates = np.flatnonzero(values[0] != values[1])
-    for rows, value in zip(arms, values, strict=True):
-        candidates = _equal_columns(X, candidates, rows, value)
-    if candidates.size:
-        raise TreatmentLeakError(
-            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
-            "relabelled: it has one value in each arm. Take it out of the covariates"
-            f"{_also(names, candidates)}."
-        )
-
-
-def _check_no_outcome(
-    X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
-) -> None:
-    """Refuse a covariate that equals the outcome in every row."""
-    expected = y.astype(X.dtype)[:, np.newaxis]
-    found = _equal_columns(X, np.arange(X.shape[1]), np.arange(len(y)), expected)
-    if found.size:
-        raise DataError(
-            f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
-            f"it out of the covariates{_also(names, found)}."
-        )
-
-
-def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:
-    return f", and so {listing([names[j] for j in found[1:]])}" if len(found) > 1 else ""
-
-
-def _equal_columns(
-    X: NDArray[np.floating],
-    candidates: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    expected: NDArray[np.floating],
-) -> NDArray[np.intp]:
-    """The candidate columns of X that equal the expected values in the given rows.
-
-    Parameters
-    ----------
-    X : ndarray (n, p)
-        Covariates.
-    candidates : ndarray of int
-        Columns to look at.
-    rows : ndarray (m,) of int
-        Rows to look at.
-    expected : ndarray, broadcastable to (m, p)
-        What to compare with.
-    """
-    expected = np.broadcast_to(expected, (len(rows), X.shape[1]))
-    # A few rows rule out nearly all columns, so that the rest is cheap even for p = 20 000.
-    for part in (slice(None, _PROBE), slice(_PROBE, None)):
-        same = X[np.ix_(rows[part], candidates)] == expected[part][:, candidates]
-        candidates = candidates[same.all(axis=0)]
-    return candidates

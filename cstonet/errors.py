@@ -19,10 +19,11 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── InfiniteValuesError            inf or -inf
     │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
     │   ├── ConstantOutcomeError           an outcome without variation
-    │   ├── TreatmentTypeError (TypeError) a treatment that is not binary
+    │   ├── TreatmentTypeError (TypeError) a treatment that cannot be analysed, or not as declared
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
     │   ├── TreatmentLeakError             a covariate that is the treatment
+    │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
@@ -52,6 +53,7 @@ __all__ = [
     "TreatmentLeakError",
     "TreatmentTypeError",
     "UnknownColumnError",
+    "UnknownLevelError",
     "UnseenLevelError",
 ]
 
@@ -123,6 +125,10 @@ class OneArmedError(DataError):
 
 class TreatmentLeakError(DataError):
     """A covariate is the treatment itself, possibly relabelled."""
+
+
+class UnknownLevelError(DataError):
+    """A reference or a contrast names a value that the treatment does not take."""
 
 
 class UnseenLevelError(DataError):

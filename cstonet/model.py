@@ -35,15 +35,17 @@ class CausalStoNet:
     y : array_like, (n,)
         Outcome.
     treat : array_like, (n,)
-        Treatment with two levels.
+        Treatment with two or more levels.
     X : array_like or DataFrame, (n, p)
         Covariates.
     names : sequence of str, optional
         Names of the covariates; by default the frame's columns, or x1, x2, ….
     family : {"gaussian", "binomial"}, optional
         Distribution of the outcome; inferred by default.
-    treatment : {"binary"}, optional
+    treatment : {"binary", "multilevel"}, optional
         Kind of treatment; inferred by default.
+    reference : level of the treatment, optional
+        What the other levels are compared with; by default the first.
     missing : {"raise", "drop"}
         What to do with missing values.
     weights : array_like, (n,), optional
@@ -70,6 +72,7 @@ class CausalStoNet:
         names: Sequence[str] | None = None,
         family: Family | None = None,
         treatment: TreatmentKind | None = None,
+        reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class CausalStoNet:
             names=names,
             family=family,
             treatment=treatment,
+            reference=reference,
             missing=missing,
             weights=weights,
         )
@@ -92,6 +96,7 @@ class CausalStoNet:
         *,
         family: Family | None = None,
         treatment: TreatmentKind | None = None,
+        reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> CausalStoNet:
@@ -104,12 +109,18 @@ class CausalStoNet:
             ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates.
         data
             One row per unit.
-        family, treatment, missing, weights
+        family, treatment, reference, missing, weights
             As for the class; ``weights`` may also name a column.
         """
         model = cls.__new__(cls)
         model.design = Design.from_formula(
-            formula, data, family=family, treatment=treatment, missing=missing, weights=weights
+            formula,
+            data,
+            family=family,
+            treatment=treatment,
+            reference=reference,
+            missing=missing,
+            weights=weights,
         )
         return model
 
@@ -191,7 +202,11 @@ class CausalStoNet:
                 fold=fold,
             )
             return nuisances, estimate_effects(
-                nuisances, levels=design.treatment_levels, clip=plan.clip, variance=plan.variance
+                nuisances,
+                levels=design.treatment_levels,
+                clip=plan.clip,
+                variance=plan.variance,
+                kind=design.treatment_kind,
             )
 
         nuisances, effects = estimate(networks.predict_out_of_fold(data))
@@ -201,7 +216,11 @@ class CausalStoNet:
             plan=plan,
             effects=effects,
             nuisances=nuisances,
-            selection=selection_table(design.covariates, networks),
+            selection=selection_table(
+                design.covariates,
+                networks,
+                design.treatment_levels if design.treatment_kind == "multilevel" else (),
+            ),
             networks=networks,
             notes=training_notes(networks) + spread_note(effects, members),
             runtime=time.perf_counter() - began,
@@ -250,6 +269,7 @@ def fit(
     preset: str = "calibrated",
     family: Family | None = None,
     treatment: TreatmentKind | None = None,
+    reference: Any = None,
     missing: Missing = "raise",
     weights: ArrayLike | str | None = None,
     seed: int = 0,
@@ -267,10 +287,16 @@ def fit(
         One row per unit.
     preset, seed, n_jobs, progress, **options
         See :meth:`CausalStoNet.fit`.
-    family, treatment, missing, weights
+    family, treatment, reference, missing, weights
         See :meth:`CausalStoNet.from_formula`.
     """
     model = CausalStoNet.from_formula(
-        formula, data, family=family, treatment=treatment, missing=missing, weights=weights
+        formula,
+        data,
+        family=family,
+        treatment=treatment,
+        reference=reference,
+        missing=missing,
+        weights=weights,
     )
     return model.fit(preset, seed=seed, n_jobs=n_jobs, progress=progress, **options)

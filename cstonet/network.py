@@ -59,6 +59,16 @@ class NetworkSpec:
         """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
         return "-".join(str(n) for n in (self.inputs, *self.units))
 
+    @property
+    def treatment_layer(self) -> int:
+        """Index of the treatment's layer: the first with a visible block."""
+        return next(i for i, layer in enumerate(self.layers) if any(b.visible for b in layer))
+
+    @property
+    def treatment_width(self) -> int:
+        """Units of the treatment: one less than its levels. They are the last of their layer."""
+        return next(b.size for b in self.layers[self.treatment_layer] if b.visible)
+
     def with_inputs(self, inputs: int) -> NetworkSpec:
         """The same layers on another number of covariates."""
         return NetworkSpec(inputs, self.activation, self.layers)
@@ -70,13 +80,15 @@ def causal_network(
     treatment_layer: int,
     *,
     outcome: BlockFamily,
+    levels: int = 2,
     activation: Activation = "tanh",
     treatment_weight: float = 1.0,
 ) -> NetworkSpec:
-    """The Causal-StoNet for a binary treatment (paper Fig. 1).
+    """The Causal-StoNet of a treatment with so many levels (paper Fig. 1).
 
-    One unit of hidden layer ``treatment_layer`` is the visible treatment; the layer keeps the
-    width it was given.
+    One unit of hidden layer ``treatment_layer`` is the visible treatment. A treatment of L > 2
+    levels is a categorical block of L-1 units, the first level being zero in all of them; the
+    layer is widened by the L-2 further units, so that the latent units do not depend on L.
     """
     if hidden[treatment_layer - 1] < 2:
         raise OptionError(
@@ -84,9 +96,10 @@ def causal_network(
             f"besides: give it 2 or more units in hidden={hidden}."
         )
     layers: list[tuple[Block, ...]] = []
+    family: BlockFamily = "bernoulli" if levels == 2 else "categorical"
+    treatment = Block(family, levels - 1, visible=True, feeds=True, weight=treatment_weight)
     for number, width in enumerate(hidden, start=1):
         if number == treatment_layer:
-            treatment = Block("bernoulli", 1, visible=True, feeds=True, weight=treatment_weight)
             layers.append((Block("gaussian", width - 1, visible=False, feeds=True), treatment))
         else:
             layers.append((Block("gaussian", width, visible=False, feeds=True),))

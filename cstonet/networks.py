@@ -21,11 +21,6 @@ from cstonet.splits import Split
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
 
-# Settings of the visible units (treatment, outcome) to predict under: each treatment level. The
-# outcome feeds nothing, so its value is immaterial.
-_CLAMP = np.array([[0, 0], [1, 0]], dtype=np.float32)
-
-
 # Each activation's value, and its slope as a function of its value.
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tanh": (np.tanh, lambda h: 1 - h**2),
@@ -34,12 +29,17 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+def level_dummies(levels: int) -> NDArray[np.float64]:
+    """Values of the treatment's units at each level, shape (L, L-1): zeros for the reference."""
+    return np.eye(levels)[:, 1:]
+
+
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """d predictor / d first-layer units, shape (m, units), for outcome and treatment."""
+    """d predictor / d first-layer units, shape (m, units): outcome, each treatment unit."""
 
     outcome: NDArray[np.float64]
-    treatment: NDArray[np.float64]
+    treatment: tuple[NDArray[np.float64], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,14 @@ class TrainedNetwork:
     def means(
         self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Outcome means in network units, shape (m, 2), and treatment probabilities, shape (m,)."""
+        """Outcome means in network units, shape (m, L), and probabilities of the treatment's units.
+
+        The latter, shape (m, L-1), are those of all levels but the reference.
+        """
+        # Visible units to predict under: each treatment level. The outcome feeds nothing, so its
+        # value is immaterial.
+        dummies = level_dummies(self.spec.treatment_width + 1)
+        clamp = np.pad(dummies, ((0, 0), (0, 1))).astype(np.float32)
         means = _core.predict(
             self.spec,
             list(self.weights),
@@ -113,31 +120,30 @@ class TrainedNetwork:
             self.inputs,
             data,
             rows,
-            _CLAMP,
+            clamp,
             threads,
         ).astype(np.float64)
-        return means[:, :, OUTCOME].T, means[0, :, TREATMENT]
+        return means[:, :, -1].T, means[0, :, :-1]
 
     def first_layer_slopes(
         self, data: _core.Dataset, rows: NDArray[np.int64], treatment: NDArray[np.float64]
     ) -> Slopes:
-        """Derivatives of both predictors with respect to the first layer's units.
+        """Derivatives of all predictors with respect to the first layer's units.
 
         Parameters
         ----------
-        treatment : (m,)
-            Treatment of the rows, to which the treatment unit is clamped.
+        treatment : (m, L-1)
+            Treatment of the rows as dummies, to which the treatment's units are clamped.
         """
+        treatment_layer, own = self.spec.treatment_layer, self.spec.treatment_width
         weights = [w.astype(np.float64) for w in self.weights]
         biases = [b.astype(np.float64) for b in self.biases]
         value, slope = _ACTIVATIONS[self.spec.activation]
         outputs = [data.gather(rows, self.inputs).astype(np.float64)]
-        treatment_layer = 0
-        for i, layer in enumerate(self.spec.layers[:-1]):
+        for i in range(len(self.spec.layers) - 1):
             output = value(outputs[-1] @ weights[i] + biases[i])
-            if any(block.visible for block in layer):
-                treatment_layer = i
-                output[:, -1] = treatment
+            if i == treatment_layer:
+                output[:, -own:] = treatment
             outputs.append(output)
 
         def descend(signal: NDArray[np.float64], top: int) -> NDArray[np.float64]:
@@ -145,14 +151,14 @@ class TrainedNetwork:
             for i in range(top, 0, -1):
                 signal = (signal @ weights[i].T) * slope(outputs[i])
                 if i - 1 == treatment_layer:
-                    signal[:, -1] = 0.0  # the treatment is observed: nothing flows through it
+                    signal[:, -own:] = 0.0  # the treatment is observed: nothing flows through it
             return signal
 
         depth = len(weights) - 1
         outcome = descend(np.ones((len(rows), 1)), depth)
-        unit = np.zeros((len(rows), weights[treatment_layer].shape[1]))
-        unit[:, -1] = 1.0
-        return Slopes(outcome=outcome, treatment=descend(unit, treatment_layer))
+        units = np.eye(weights[treatment_layer].shape[1])[-own:]
+        treatments = (descend(np.tile(unit, (len(rows), 1)), treatment_layer) for unit in units)
+        return Slopes(outcome=outcome, treatment=tuple(treatments))
 
     def path_strength(self, block: int) -> NDArray[np.float64]:
         """Share of each connected covariate in the total weight of paths to a block, shape (q,).
@@ -160,15 +166,33 @@ class TrainedNetwork:
         A path weighs the product of its absolute weights; the inputs are standardised, so paths
         of different covariates compare. Paths end at visible units.
         """
-        flow = np.abs(self.weights[0]).astype(np.float64)
-        for layer, above in zip(self.spec.layers[:-1], self.weights[1:], strict=True):
+        return _shares(self._path_weights(self.weights, block).sum(axis=1))
+
+    def level_strengths(self) -> NDArray[np.float64]:
+        """The same for each unit of the treatment's block, shape (q, L-1)."""
+        flow = self._path_weights(self.weights, TREATMENT)
+        return np.apply_along_axis(_shares, 0, flow)
+
+    def selects_levels(self) -> NDArray[np.bool_]:
+        """Does a path of kept weights lead to the unit of a treatment level? Shape (q, L-1)."""
+        return self._path_weights(self.masks, TREATMENT) > 0
+
+    def _path_weights(
+        self, weights: tuple[NDArray[np.float32], ...], block: int
+    ) -> NDArray[np.float64]:
+        """Total weight of the paths from each covariate to each unit of a block, (q, size)."""
+        flow = np.abs(weights[0]).astype(np.float64)
+        for layer, above in zip(self.spec.layers[:-1], weights[1:], strict=True):
             if block == TREATMENT and any(b.visible for b in layer):
                 break
             latent = sum(b.size for b in layer if not b.visible)
             flow = flow[:, :latent] @ np.abs(above[:latent])
-        # The block is the layer's last unit.
-        total = flow[:, -1]
-        return total / total.sum() if total.sum() > 0 else total
+        # The block holds the layer's last units.
+        return flow[:, -self.spec.treatment_width :] if block == TREATMENT else flow
+
+
+def _shares(total: NDArray[np.float64]) -> NDArray[np.float64]:
+    return total / total.sum() if total.sum() > 0 else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +289,8 @@ class FittedNetworks:
     def _out_of_fold(
         self, data: _core.Dataset, networks: tuple[tuple[TrainedNetwork, ...], ...]
     ) -> Prediction:
-        mu, propensity = np.empty((data.rows, 2)), np.empty((data.rows, 2))
+        levels = self.plan.network.treatment_width + 1
+        mu, propensity = np.empty((data.rows, levels)), np.empty((data.rows, levels))
         for split, fold in zip(self.splits, networks, strict=True):
             part = self._average(fold, data, split.test)
             mu[split.test], propensity[split.test] = part.mu, part.propensity
@@ -274,11 +299,14 @@ class FittedNetworks:
     def _average(
         self, nets: tuple[TrainedNetwork, ...], data: _core.Dataset, rows: NDArray[np.int64]
     ) -> Prediction:
-        outcome, treated = np.zeros((len(rows), 2)), np.zeros(len(rows))
+        levels = self.plan.network.treatment_width + 1
+        outcome, treated = np.zeros((len(rows), levels)), np.zeros((len(rows), levels - 1))
         for net in nets:
             mu, probability = net.means(data, rows, self.threads)
             outcome += mu / len(nets)
             treated += probability / len(nets)
+        # The reference has the rest, which rounding may leave a hair below zero.
+        rest = np.maximum(1 - treated.sum(axis=1), 0.0)
         return Prediction(
-            mu=self.y_scale.restore(outcome), propensity=np.column_stack([1 - treated, treated])
+            mu=self.y_scale.restore(outcome), propensity=np.column_stack([rest, treated])
         )

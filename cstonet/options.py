@@ -264,7 +264,7 @@ class FitOptions:
     training
         How each network is trained.
     hidden
-        Units of the hidden layers; the treatment's unit counts in its layer.
+        Units of the hidden layers; the treatment counts as one in its layer, whatever its levels.
     treatment_layer
         Hidden layer that holds the treatment, counted from 1.
     activation

@@ -90,6 +90,7 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
     """Resolve every automatic option for this design."""
     n, p = design.X.shape
     outcome: BlockFamily = "bernoulli" if design.family == "binomial" else "gaussian"
+    levels = len(design.treatment_levels)
     # Rows the gradient sees in each fold.
     in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
@@ -104,6 +105,7 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
             units,
             middle if layer == "auto" else layer,
             outcome=outcome,
+            levels=levels,
             activation=options.activation,
             treatment_weight=options.treatment_weight,
         )
@@ -117,13 +119,15 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
     return Plan(
         preset=preset,
         network=network(hidden),
-        treatment_units=_treatment_units(hidden, options),
+        treatment_units=_treatment_units(hidden, options, levels),
         training=resolve_training(
             options.training, depth=len(hidden), rows=rows, updates=options.updates
         ),
         search=search,
         search_network=None if search is None else network(search.hidden),
-        search_treatment_units=0 if search is None else _treatment_units(search.hidden, options),
+        search_treatment_units=(
+            0 if search is None else _treatment_units(search.hidden, options, levels)
+        ),
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
         folds=options.folds,
@@ -146,9 +150,10 @@ def automatic_widths(rows: int) -> tuple[int, int, int]:
     return first, max(4, 2 * first // 3), max(2, first // 3)
 
 
-def _treatment_units(hidden: tuple[int, ...], options: FitOptions) -> int:
+def _treatment_units(hidden: tuple[int, ...], options: FitOptions, levels: int) -> int:
     if options.treatment_units == "auto":
-        return max(1, hidden[0] // 4)
+        # L levels have L-1 predictors, which fewer units could not tell apart.
+        return min(max(levels - 1, hidden[0] // 4), max(1, hidden[0] - 1))
     if options.treatment_units >= min(hidden[:1]):
         raise OptionError(
             f"treatment_units={options.treatment_units} leaves the outcome model no unit in a "

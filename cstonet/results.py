@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -9,16 +10,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet import diagnostics
-from cstonet.errors import MissingValuesError, UnknownColumnError, UnseenLevelError
-from cstonet.estimators import Effects, Nuisances
+from cstonet.errors import (
+    MissingValuesError,
+    NotAvailableError,
+    OptionError,
+    UnknownColumnError,
+    UnseenLevelError,
+)
+from cstonet.estimators import TARGETS, Effects, Nuisances, estimate_target
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.inference import EffectInference
+from cstonet.inference import Effect, EffectInference
+from cstonet.roles import level_code
 
 if TYPE_CHECKING:
     from cstonet.design import Design
     from cstonet.tables import CausalSummary
 
 Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
+
+_LISTED = 6  # effects named in an error
 
 
 class Prediction(Protocol):
@@ -112,7 +122,7 @@ class CausalResults(EffectInference):
         notes: tuple[str, ...],
         runtime: float,
     ) -> None:
-        super().__init__(effects, design.outcome_name)
+        super().__init__(effects, design.outcome_name, plan.seed)
         self.design = design
         self.plan = plan
         self.nuisances = nuisances
@@ -134,6 +144,49 @@ class CausalResults(EffectInference):
             self.effects.influence, index=self.design.index, columns=names, copy=True
         )
 
+    def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
+        """One effect by name, in everyone or in a part of the population.
+
+        Parameters
+        ----------
+        name : str
+            One of `params`, or "ATT", "ATC", "ATO": the effect among those who received the
+            treatment, among those who did not, and among those who could have received either
+            (overlap weights p(1 - p)). A multilevel treatment has them, and the ATE, for any two
+            of its levels: "ATT[b-a]" is the effect of b against a among those who received b,
+            "ATC[b-a]" among those who received a, "ATO[b-a]" with weights p_a p_b / (p_a + p_b).
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        Effect
+            Estimate, standard error, confidence limits and p-value. Effects that are not in
+            `params` have standard errors from their influence function.
+        """
+        if name in self.effects.names:
+            return super().effect(name, alpha=alpha)
+        levels = self.design.treatment_levels
+        if self._multilevel:
+            pairs = itertools.permutations(range(len(levels)), 2)
+            known = {
+                f"{target}[{levels[b]}-{levels[a]}]": (target, (b, a))
+                for target, (b, a) in itertools.product(TARGETS, pairs)
+            }
+        else:
+            known = {target: (target, (1, 0)) for target in TARGETS}
+        if name not in known:
+            more = [other for other in known if other not in self.effects.names]
+            raise NotAvailableError(
+                f"this fit has no effect {name!r}; available: "
+                f"{', '.join(self.effects.names)}; also {', '.join(more[:_LISTED])}"
+                f"{', ...' if len(more) > _LISTED else ''}"
+            )
+        target, contrast = known[name]
+        clip = self.effects.clip
+        effects = estimate_target(self.nuisances, target, contrast, clip=clip, name=name)
+        return Effect.of(effects, name, alpha)
+
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment.
 
@@ -148,26 +201,37 @@ class CausalResults(EffectInference):
             One column per treatment level.
         """
         mu, _, index = self._nuisances_of(data)
-        columns = pd.Index(self.design.treatment_levels, name=self.design.treatment_name)
-        return pd.DataFrame(mu, index=index, columns=columns, copy=True)
+        return pd.DataFrame(mu, index=index, columns=self._level_index(), copy=True)
 
-    def cate(self, data: Data | None = None) -> pd.Series[float]:
-        """Conditional average treatment effect μ̂_1(x) - μ̂_0(x) of each unit.
+    def cate(
+        self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Conditional average treatment effect μ̂_b(x) - μ̂_a(x) of each unit.
 
         Parameters
         ----------
         data : DataFrame, array or None
             See `potential_outcomes`.
+        contrast : (b, a), optional
+            Two levels of the treatment. By default those of "ATE", or all that a multilevel
+            treatment has with its reference.
 
         Returns
         -------
-        Series
+        Series, or DataFrame
+            A column "CATE[b-a]" per contrast if the treatment is multilevel and no contrast given.
         """
+        pairs = None if contrast is None else self._contrast_codes(contrast)
         mu, _, index = self._nuisances_of(data)
-        return pd.Series(mu[:, 1] - mu[:, 0], index=index, name="CATE")
+        if self._multilevel and pairs is None:
+            reference, *others = self.design.treatment_levels
+            columns = [f"CATE[{other}-{reference}]" for other in others]
+            return pd.DataFrame(mu[:, 1:] - mu[:, :1], index=index, columns=columns)
+        b, a = (1, 0) if pairs is None else pairs
+        return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
 
-    def propensity(self, data: Data | None = None) -> pd.Series[float]:
-        """Estimated probability of the second treatment level, not clipped.
+    def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
+        """Estimated treatment probabilities, not clipped.
 
         Parameters
         ----------
@@ -176,9 +240,13 @@ class CausalResults(EffectInference):
 
         Returns
         -------
-        Series
+        Series, or DataFrame
+            Probability of the second level of a binary treatment; a column per level of a
+            multilevel one.
         """
         _, propensity, index = self._nuisances_of(data)
+        if self._multilevel:
+            return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
         return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
 
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
@@ -201,7 +269,10 @@ class CausalResults(EffectInference):
     def overlap(self) -> pd.DataFrame:
         """Distribution of the propensities per arm, see `cstonet.diagnostics.overlap`."""
         return diagnostics.overlap(
-            self.nuisances, levels=self.design.treatment_levels, clip=self.effects.clip
+            self.nuisances,
+            levels=self.design.treatment_levels,
+            clip=self.effects.clip,
+            kind=self.design.treatment_kind,
         )
 
     def balance(self) -> pd.DataFrame:
@@ -210,7 +281,9 @@ class CausalResults(EffectInference):
             self.nuisances,
             self.design.X,
             covariates=self.design.covariates,
+            levels=self.design.treatment_levels,
             clip=self.effects.clip,
+            kind=self.design.treatment_kind,
         )
 
     @property
@@ -245,10 +318,33 @@ class CausalResults(EffectInference):
         return summarize(self, alpha=alpha)
 
     def __repr__(self) -> str:
-        return f"<CausalResults: {self.effect('ATE')}, n = {self.nobs}; summary() for more>"
+        contrasts = self.effects.names[: self.effects.n_contrasts]
+        shown = ", ".join(str(self.effect(name)) for name in contrasts)
+        return f"<CausalResults: {shown}, n = {self.nobs}; summary() for more>"
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+    @property
+    def _multilevel(self) -> bool:
+        return self.design.treatment_kind == "multilevel"
+
+    def _level_index(self) -> pd.Index:
+        levels: pd.Index = pd.Index(
+            list(self.design.treatment_levels), name=self.design.treatment_name
+        )
+        return levels
+
+    def _contrast_codes(self, contrast: tuple[Any, Any]) -> tuple[int, int]:
+        """Codes of the two levels of a contrast."""
+        if not isinstance(contrast, tuple) or len(contrast) != 2 or contrast[0] == contrast[1]:
+            raise OptionError(
+                f"contrast must be a pair of different levels (b, a), for μ_b - μ_a; got "
+                f"{contrast!r}"
+            )
+        name, levels = self.design.treatment_name, self.design.treatment_levels
+        b, a = (level_code(level, levels, name, "contrast") for level in contrast)
+        return b, a
 
     def _nuisances_of(self, data: Data | None) -> tuple[FloatArray, FloatArray, pd.Index]:
         """Regressions (m, L), propensities (m, L) and row labels of new or training units."""

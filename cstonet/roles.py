@@ -21,11 +21,13 @@ from .errors import (
     OneArmedError,
     OutcomeTypeError,
     TreatmentTypeError,
+    UnknownLevelError,
 )
 from .formula import named_column
 from .sources import Gaps
 
 Family = Literal["gaussian", "binomial"]
+TreatmentKind = Literal["binary", "multilevel"]
 
 _MIN_ARM = 2  # a variance within each arm needs two units
 _FEW_LEVELS = 10  # a numeric treatment with more values than this is called continuous
@@ -173,20 +175,28 @@ def outcome_values(outcome: Vector, family: Family | None) -> tuple[NDArray[np.f
     return y, family
 
 
-def treatment_codes(treatment: Vector) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-    """Codes and levels of a binary treatment.
+def treatment_codes(
+    treatment: Vector, kind: TreatmentKind | None = None, reference: Any = None
+) -> tuple[NDArray[np.int64], tuple[Any, ...], TreatmentKind]:
+    """Codes, levels and kind of a treatment.
 
     Parameters
     ----------
     treatment : Vector
         The treatment, without gaps.
+    kind : {"binary", "multilevel"} or None
+        None: binary for two levels; multilevel for more, unless they are numbers that look like
+        amounts.
+    reference : level or None
+        The level that the others are compared with; None: the first.
 
     Returns
     -------
     codes : ndarray (n,)
-        0 and 1.
-    levels : tuple of two values
-        Sorted, or in the order of a pandas category.
+        0, …, L-1.
+    levels : tuple of L values
+        The reference, then the others: sorted, or in the order of a pandas category.
+    kind : {"binary", "multilevel"}
     """
     values = treatment.values.infer_objects()
     levels = _levels(values, treatment.name)
@@ -195,17 +205,45 @@ def treatment_codes(treatment: Vector) -> tuple[NDArray[np.int64], tuple[Any, ..
             f"The treatment {treatment.name!r} is {levels[0]!r} in all {len(values)} rows, so "
             "there is nothing to compare. Check the column, or the filter that selected the rows."
         )
-    if len(levels) > 2:
-        many = is_number(values.dtype) and len(levels) > _FEW_LEVELS
-        kind = "continuous" if many else "multilevel"
+    if kind is None:
+        kind = _kind(values, levels, treatment.name)
+    if kind == "binary" and len(levels) > 2:
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} is not binary: it has {len(levels)} values "
-            f"({listing(levels)}), so it is {kind}, which is not supported. Keep the rows of two "
-            "levels, or define two groups in the formula, for example "
+            f"({listing(levels)}). Use treatment='multilevel' to compare them all, keep the rows "
+            f"of two levels, or define two groups in the formula, for example "
             f"I({treatment.name} > c) or I({treatment.name} == 'a')."
         )
+    if reference is not None:
+        first = level_code(reference, levels, treatment.name, "reference")
+        levels = (levels[first], *levels[:first], *levels[first + 1 :])
     codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
-    return codes.astype(np.int64), levels
+    return codes.astype(np.int64), levels, kind
+
+
+def _kind(values: pd.Series, levels: tuple[Any, ...], name: str) -> TreatmentKind:
+    """The kind of a treatment about which the user said nothing."""
+    if len(levels) == 2:
+        return "binary"
+    whole = all(isinstance(level, int) for level in levels)
+    if is_number(values.dtype) and not (whole and len(levels) <= _FEW_LEVELS):
+        raise TreatmentTypeError(
+            f"The treatment {name!r} has {len(levels)} values ({listing(levels)}), so it is "
+            "continuous, which is not supported. Use treatment='multilevel' to compare its values "
+            f"with each other, or define groups in the formula, for example I({name} > c)."
+        )
+    return "multilevel"
+
+
+def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
+    """Position of a level that the user named, or an error that lists the levels."""
+    try:
+        return levels.index(value)
+    except ValueError:
+        raise UnknownLevelError(
+            f"{what}: the treatment {name!r} has no level {value!r}. Choose one of "
+            f"{listing(levels)}."
+        ) from None
 
 
 def weight_values(weights: Vector) -> NDArray[np.float64]:

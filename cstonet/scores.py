@@ -51,20 +51,35 @@ class Largest:
     main: NDArray[np.float64]
 
 
-class ScoreTests:
-    """Scores of all covariates for one model, given its residuals.
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A predictor of a model, and where covariates could enter it.
 
     Parameters
     ----------
-    data, rows
-        The covariates and the rows to use, shape (m,).
     residual : (m,)
-        Derivative of the log-likelihood with respect to the model's predictor.
+        Derivative of the log-likelihood with respect to the predictor.
     directions : (m, k)
         What a new weight's contribution is multiplied by: 1 for a main effect, the centred
         treatment for effect modification, a hidden unit's slope for a weight into that unit.
     main
         How many of the directions, from the first, are those of simple effects.
+    """
+
+    residual: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    main: int
+
+
+class ScoreTests:
+    """Scores of all covariates for one model, given the residuals of its predictors.
+
+    Parameters
+    ----------
+    data, rows
+        The covariates and the rows to use, shape (m,).
+    predictors
+        One for the outcome, one per level for the treatment; k directions in all.
     threads, stop
         Threads to use; a function called now and then that may raise to stop.
     """
@@ -73,18 +88,20 @@ class ScoreTests:
         self,
         data: _core.Dataset,
         rows: NDArray[np.int64],
-        residual: NDArray[np.float64],
-        directions: NDArray[np.float64],
+        predictors: Sequence[Scored],
         *,
-        main: int,
         threads: int,
         stop: Callable[[int], object] | None,
     ) -> None:
         self._data = data
         self._rows = rows
-        self._residual = residual.copy()
-        self._directions = directions
-        self._main = main
+        self._residuals = [predictor.residual.copy() for predictor in predictors]
+        self._directions = np.hstack([predictor.directions for predictor in predictors])
+        sizes = [predictor.directions.shape[1] for predictor in predictors]
+        # Of every direction: the predictor it belongs to, and whether it is a simple effect's.
+        self._owner = np.repeat(np.arange(len(predictors)), sizes)
+        simple = [np.arange(k) < p.main for k, p in zip(sizes, predictors, strict=True)]
+        self._main = np.concatenate(simple)
         self._threads = threads
         self._stop = stop
 
@@ -96,11 +113,12 @@ class ScoreTests:
     @property
     def main_tests_per_covariate(self) -> int:
         """Linear and square, in the directions of simple effects."""
-        return 2 * self._main
+        return 2 * int(self._main.sum())
 
     def statistics(self) -> NDArray[np.float32]:
         """Scores z, shape (2, p, k): of x and of x², in every direction."""
-        products = np.ascontiguousarray(self._residual[:, None] * self._directions, np.float32)
+        residuals = np.column_stack(self._residuals)[:, self._owner]
+        products = np.ascontiguousarray(residuals * self._directions, np.float32)
         return _core.score_statistics(self._data, self._rows, products, self._threads, self._stop)
 
     def largest(self) -> Largest:
@@ -110,7 +128,7 @@ class ScoreTests:
     def _largest(self, z: NDArray[np.float32]) -> Largest:
         return Largest(
             overall=z.max(axis=(0, 2)).astype(np.float64),
-            main=z[:, :, : self._main].max(axis=(0, 2)).astype(np.float64),
+            main=z[:, :, self._main].max(axis=(0, 2)).astype(np.float64),
         )
 
     def admit(self, critical: Largest, *, inside: Sequence[int], most: int) -> list[Candidate]:
@@ -141,9 +159,10 @@ class ScoreTests:
         return admitted
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
-        """Regress the residual on the strongest feature of a covariate."""
+        """Regress every residual on the strongest feature of a covariate."""
         power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
         x = self._data.gather(self._rows, np.array([covariate]))[:, 0].astype(np.float64)
         feature = (x if power == 0 else x**2 - np.mean(x**2)) * self._directions[:, direction]
         feature -= feature.mean()
-        self._residual -= feature * (feature @ self._residual) / (feature @ feature)
+        for residual in self._residuals:
+            residual -= feature * (feature @ residual) / (feature @ feature)

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from cstonet import _core
 from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
-from cstonet.networks import TrainedNetwork
+from cstonet.networks import TrainedNetwork, level_dummies
 from cstonet.options import SearchOptions
-from cstonet.scores import Candidate, Largest, ScoreTests, normalised, threshold
+from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, threshold
 from cstonet.splits import Split
 from cstonet.structure import Structure
 
@@ -52,8 +52,8 @@ class TrainingData:
     ----------
     covariates
         As the kernel reads them.
-    visible : (n, 2)
-        Treatment and standardised outcome.
+    visible : (n, L)
+        Treatment as L-1 dummies, and standardised outcome.
     weights : (n,)
         Row weights.
     family
@@ -67,13 +67,13 @@ class TrainingData:
 
     @property
     def treatment(self) -> NDArray[np.float64]:
-        """Treatment codes, shape (n,)."""
-        return self.visible[:, 0].astype(np.float64)
+        """Treatment as dummies of all levels but the reference, shape (n, L-1)."""
+        return self.visible[:, :-1].astype(np.float64)
 
     @property
     def outcome(self) -> NDArray[np.float64]:
         """Standardised outcome, shape (n,)."""
-        return self.visible[:, 1].astype(np.float64)
+        return self.visible[:, -1].astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class _Working:
-    """Residuals and directions of a working network on the training rows."""
+    """Residuals of a working network on the training rows, and the directions of each.
 
-    outcome_residual: NDArray[np.float64]
-    treatment_residual: NDArray[np.float64]
-    outcome_directions: NDArray[np.float64]
-    treatment_directions: NDArray[np.float64]
+    The treatment's residuals are those of all its levels: leaving one out would make the search
+    depend on which level is the reference. Two levels share one residual, up to its sign.
+    """
+
+    outcome: tuple[Scored, ...]
+    treatment: tuple[Scored, ...]
 
 
 class StructureSearch:
@@ -215,14 +217,12 @@ class StructureSearch:
         """Put covariates that move the spread of the outcome's residuals to the test."""
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
-        residual = self._refit(structure).outcome_residual
+        residual = self._refit(structure).outcome[0].residual
         spread = residual**2 - np.mean(residual**2)
         tests = ScoreTests(
             self._data.covariates,
             self._rows,
-            spread,
-            np.ones((len(self._rows), 1)),
-            main=1,
+            [Scored(spread, np.ones((len(self._rows), 1)), main=1)],
             threads=self._threads,
             stop=self._stop,
         )
@@ -259,16 +259,12 @@ class StructureSearch:
         return threshold(covariates * tests_per_covariate, len(self._rows))
 
     def _tests(self, working: _Working, model: Model) -> ScoreTests:
-        outcome = model == "outcome"
         weights = self._data.weights[self._rows].astype(np.float64)
-        residual = working.outcome_residual if outcome else working.treatment_residual
-        directions = working.outcome_directions if outcome else working.treatment_directions
+        parts = working.outcome if model == "outcome" else working.treatment
         return ScoreTests(
             self._data.covariates,
             self._rows,
-            residual * weights,
-            directions,
-            main=2 if outcome else 1,
+            [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
             threads=self._threads,
             stop=self._stop,
         )
@@ -305,20 +301,32 @@ class StructureSearch:
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
         mu, probability = net.means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]
-        expected = np.where(treatment == 1, mu[:, 1], mu[:, 0])
+        levels = level_dummies(mu.shape[1])
+        codes = (treatment @ np.arange(1, len(levels))).astype(np.int64)
+        expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
         slopes = net.first_layer_slopes(data.covariates, rows, treatment)
         members = [
             data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
             for support in (structure.outcome, structure.treatment)
         ]
         one = np.ones((len(rows), 1))
+        surprise, level_slopes = treatment - probability, list(slopes.treatment)
+        if len(levels) > 2:  # the reference has no predictor, hence no slopes
+            surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
+            level_slopes.append(one[:, :0])
+        outcome_directions = [one, surprise, normalised(slopes.outcome), members[0]]
         return _Working(
-            outcome_residual=data.outcome[rows] - expected,
-            treatment_residual=treatment - probability,
-            outcome_directions=np.hstack(
-                [one, (treatment - probability)[:, None], normalised(slopes.outcome), members[0]]
+            outcome=(
+                Scored(
+                    data.outcome[rows] - expected,
+                    np.hstack(outcome_directions),
+                    main=1 + surprise.shape[1],
+                ),
             ),
-            treatment_directions=np.hstack([one, normalised(slopes.treatment), members[1]]),
+            treatment=tuple(
+                Scored(residual, np.hstack([one, normalised(slope), members[1]]), main=1)
+                for residual, slope in zip(surprise.T, level_slopes, strict=True)
+            ),
         )
 
     def _record(self, move: str, model: Model, candidates: list[Candidate]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -9,7 +11,9 @@ from numpy.typing import NDArray
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, TrainedNetwork
 
 
-def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.DataFrame:
+def selection_table(
+    covariates: tuple[str, ...], fitted: FittedNetworks, levels: Sequence[object] = ()
+) -> pd.DataFrame:
     """Selection of every covariate, indexed by covariate.
 
     A network selects a covariate for the treatment model if a path of kept weights leads from it
@@ -18,6 +22,10 @@ def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.D
     more than half of the chosen networks select it; counts and frequencies are over all
     folds and starts; strengths are shares of the total path weight, averaged over the chosen
     networks, and ``strength`` is the larger of the two.
+
+    ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
+    has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
+    its log-odds against the reference.
     """
     p = len(covariates)
     chosen = [net for fold in fitted.chosen for net in fold]
@@ -38,6 +46,13 @@ def selection_table(covariates: tuple[str, ...], fitted: FittedNetworks) -> pd.D
         columns[f"{name}_frequency"] = counts[name] / fits
         columns[f"{name}_strength"] = strengths[name] / len(chosen)
     columns["strength"] = np.maximum(columns["treatment_strength"], columns["outcome_strength"])
+    for unit, level in enumerate(levels[1:]):
+        votes, strength = np.zeros(p), np.zeros(p)
+        for net in chosen:
+            votes[net.inputs[net.selects_levels()[:, unit]]] += 1
+            strength[net.inputs] += net.level_strengths()[:, unit]
+        columns[f"treatment[{level}]"] = votes > len(chosen) / 2
+        columns[f"treatment_strength[{level}]"] = strength / len(chosen)
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
     table.attrs["fits"] = fits
     return table

@@ -37,9 +37,7 @@ class Structure:
         model, the others the outcome model, and no weight crosses over. So a covariate can belong
         to one model without touching the other. Every such network is a sparse Causal-StoNet.
         """
-        treatment_layer = next(
-            i for i, layer in enumerate(network.layers) if any(b.visible for b in layer)
-        )
+        treatment_layer = network.treatment_layer
         inputs = self.inputs
         # Which sources of the current layer serve the outcome and which the treatment.
         to_outcome = np.isin(inputs, self.outcome)
@@ -50,7 +48,8 @@ class Structure:
                 masks.append(np.ones((network.units[i - 1], width), dtype=np.float32))
                 continue
             serves_treatment = np.zeros(width, dtype=bool)
-            serves_treatment[-(1 if i == treatment_layer else treatment_units) :] = True
+            own = network.treatment_width if i == treatment_layer else treatment_units
+            serves_treatment[-own:] = True
             mask = np.outer(to_treatment, serves_treatment) | np.outer(
                 to_outcome, ~serves_treatment
             )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LEFT, _GAP, _RIGHT = 36, 3, 39  # the two halves of the header
 _EFFECT_WIDTHS = (14, 11, 9, 9, 7, 11, 11)
+_SPARE = 6  # characters that coef and the limits can give to a long name
+_ARM_WIDTHS = (28, 9, 15, 15, 7)
 _MAX_DECIMALS = 6  # of a standard error in fixed notation
 _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
@@ -42,6 +44,8 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
         A statsmodels `Summary`: print it, or call `as_html`, `as_latex`, `as_csv`.
     """
     tables = [_header(results), _effects(results, alpha), _selection(results)]
+    if results.design.treatment_kind == "multilevel":
+        tables.insert(1, _arms(results))
     return CausalSummary(tables, _notes(results))
 
 
@@ -64,6 +68,8 @@ def _header(results: CausalResults) -> Table:
 def _header_left(results: CausalResults) -> list[tuple[str, str]]:
     design, plan = results.design, results.plan
     levels = ", ".join(str(level) for level in design.treatment_levels)
+    if design.treatment_kind == "multilevel":
+        levels = f"{len(design.treatment_levels)} levels"
     return [
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
         ("Treatment:", f"{design.treatment_name} ({levels})"),
@@ -76,15 +82,33 @@ def _header_left(results: CausalResults) -> list[tuple[str, str]]:
 def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     plan, effects, networks = results.plan, results.effects, results.networks
     fitting = "in-sample" if plan.folds == 1 else f"{plan.folds}-fold cross-fit"
-    arms = " / ".join(str(size) for size in results.nuisances.received.sum(axis=0))
-    bounds = f"[{effects.clip:g}, {1 - effects.clip:g}]"
+    sizes = results.nuisances.received.sum(axis=0)
+    arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
+    bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
     return [
         ("Estimator:", f"AIPW, {fitting}"),
-        ("Observations:", f"{results.nobs} ({arms})"),
+        ("Observations:", f"{results.nobs}{arms}"),
         ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
         ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
         ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
     ]
+
+
+# Arms --------------------------------------------------------------------------------------------
+
+
+def _arms(results: CausalResults) -> Table:
+    """Sizes of the arms, and how likely each was for those who did and did not receive it."""
+    received, propensity = results.nuisances.received, results.nuisances.propensity
+    cells = []
+    for code, level in enumerate(results.design.treatment_levels):
+        members = received[:, code]
+        others = propensity[~members, code]
+        label = f"{level} (reference)" if code == 0 else str(level)
+        shown = (propensity[members, code].mean(), others.mean(), propensity[:, code].min())
+        cells.append([label, count(int(members.sum())), *map(_format_probability, shown)])
+    headers = ["Arm", "units", "mean p, in arm", "mean p, others", "min p"]
+    return table_with_headers(cells, headers, _ARM_WIDTHS)
 
 
 # Effects -----------------------------------------------------------------------------------------
@@ -95,7 +119,8 @@ def _effects(results: CausalResults, alpha: float) -> Table:
     headers = ["", "coef", "std err", "z", "P>|z|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
     effects = results.effects
     limits = results.conf_int(alpha).to_numpy()
-    numbers = _format_effects(effects.estimates, effects.standard_errors, limits)
+    widths = _effect_widths(results)
+    numbers = _format_effects(effects.estimates, effects.standard_errors, limits, widths)
     tests = zip(results.tvalues, results.pvalues, strict=True)
     cells = [
         [name, coef, error, _format_z(z), f"{p:.3f}", low, high]
@@ -103,11 +128,20 @@ def _effects(results: CausalResults, alpha: float) -> Table:
             effects.names, numbers, tests, strict=True
         )
     ]
-    return table_with_headers(cells, headers, _EFFECT_WIDTHS)
+    return table_with_headers(cells, headers, widths)
+
+
+def _effect_widths(results: CausalResults) -> tuple[int, ...]:
+    """Column widths; long names of contrasts take from the columns that can spare something."""
+    longest = max(map(len, results.effects.names[: results.effects.n_contrasts]))
+    spare = min(max(longest - _EFFECT_WIDTHS[0], 0), _SPARE)
+    name, coef, error, z, p, low, high = _EFFECT_WIDTHS
+    taken = (spare // 3, (spare + 1) // 3, (spare + 2) // 3)
+    return (name + spare, coef - taken[0], error, z, p, low - taken[1], high - taken[2])
 
 
 def _format_effects(
-    estimates: FloatArray, errors: FloatArray, limits: FloatArray
+    estimates: FloatArray, errors: FloatArray, limits: FloatArray, widths: tuple[int, ...]
 ) -> list[list[str]]:
     """Format coef, std err and limits of all rows with as many decimals as the errors call for.
 
@@ -120,7 +154,7 @@ def _format_effects(
     needed = max(0, 1 - magnitude)
     wanted = max(needed, min(3, 5 - magnitude))
     rows = np.column_stack([estimates, errors, limits])
-    rooms = (_EFFECT_WIDTHS[1], _EFFECT_WIDTHS[2], *_EFFECT_WIDTHS[5:])
+    rooms = (widths[1], widths[2], *widths[5:])
     for decimals in range(wanted, needed - 1, -1) if needed <= _MAX_DECIMALS else ():
         places = (decimals + 1, decimals, decimals, decimals)
         table = [[f"{x:.{k}f}" for x, k in zip(row, places, strict=True)] for row in rows]
@@ -181,14 +215,18 @@ def _notes(results: CausalResults) -> list[str]:
 
 def _note_estimand(results: CausalResults) -> str:
     design = results.design
-    ate, control, treated = results.effects.names
+    names, means = results.effects.names, results.effects.n_contrasts
+    if design.treatment_kind == "binary":
+        contrast = f"{names[0]} = {names[means + 1]} - {names[means]}"
+    else:
+        contrast = "ATE[b-a] = POM[b] - POM[a]"
     received = f"had every unit received {design.treatment_name} = a"
     if design.family == "binomial":
         return (
-            f"{ate} = {treated} - {control} is a risk difference; POM[a] is the risk of "
+            f"{contrast} is a risk difference; POM[a] is the risk of "
             f"{design.outcome_name} = 1 {received}."
         )
-    return f"{ate} = {treated} - {control}; POM[a] is the mean of {design.outcome_name} {received}."
+    return f"{contrast}; POM[a] is the mean of {design.outcome_name} {received}."
 
 
 def _note_errors(results: CausalResults) -> str:
@@ -216,8 +254,10 @@ def _notes_data(results: CausalResults) -> Iterable[str]:
 
 
 def _note_overlap(results: CausalResults) -> str:
-    treated = results.nuisances.propensity[:, 1]
-    low, high = (_format_probability(p) for p in (treated.min(), treated.max()))
+    # Of the second level if the treatment is binary, otherwise of every level.
+    binary = results.design.treatment_kind == "binary"
+    shown = results.nuisances.propensity[:, 1 if binary else slice(None)]
+    low, high = (_format_probability(p) for p in (shown.min(), shown.max()))
     note = f"Overlap: estimated propensities from {low} to {high}"
     share = results.effects.n_clipped / results.nobs
     if share == 0:

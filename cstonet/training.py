@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cstonet import _core
 from cstonet.design import Design
 from cstonet.errors import NumericalError, OptionError
-from cstonet.networks import FittedNetworks, TrainedNetwork
+from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
 from cstonet.search import Move, StructureSearch, TrainingData
@@ -104,9 +104,12 @@ def train_networks(
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
     data = TrainingData(
         covariates=x_scaling.dataset(design.X, plan.pack_bytes),
-        visible=np.column_stack([design.treatment, y_scale.standardise(design.y)]).astype(
-            np.float32
-        ),
+        visible=np.column_stack(
+            [
+                level_dummies(len(design.treatment_levels))[design.treatment],
+                y_scale.standardise(design.y),
+            ]
+        ).astype(np.float32),
         weights=weights.astype(np.float32),
         family=design.family,
     )

@@ -1,7 +1,8 @@
-"""The paper's two simulations, each with every truth an estimate can be compared with."""
+"""Simulations with every truth an estimate can be compared with: the paper's two, and others."""
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
 from cstonet.datasets.simulation import Simulation
+from cstonet.datasets.three_arms import ThreeArms, three_arms
 
-__all__ = ["Simulation", "simulation1", "simulation2"]
+__all__ = ["Simulation", "ThreeArms", "simulation1", "simulation2", "three_arms"]

@@ -7,6 +7,7 @@ from cstonet.estimators.nuisances import (
     clip_propensity,
     inverse_probability_residuals,
 )
+from cstonet.estimators.targets import TARGETS, Target, estimate_target
 from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
 
 __all__ = [
@@ -20,4 +21,7 @@ __all__ = [
     "pom_covariance",
     "Effects",
     "estimate_effects",
+    "Target",
+    "TARGETS",
+    "estimate_target",
 ]

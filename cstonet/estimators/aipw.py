@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -23,11 +24,12 @@ class Effects:
     Parameters
     ----------
     names : tuple of str, length k
-        "ATE", then "POM[level]" for every level of the treatment.
+        "ATE", then "POM[level]" for every level of the treatment. If it is multilevel,
+        "ATE[b-a]" for every level b against the reference a in place of "ATE".
     estimates : (k,) float64
         Point estimates.
     covariance : (k, k) float64
-        Joint covariance of the estimates. It is singular: the ATE is a difference of means.
+        Joint covariance of the estimates. It is singular: ATEs are differences of means.
     influence : (n, k) float64
         Influence values; each column averages to zero.
     n_clipped : int
@@ -45,6 +47,11 @@ class Effects:
     n_clipped: int
     clip: float
     variance_kind: VarianceKind
+
+    @property
+    def n_contrasts(self) -> int:
+        """How many of the effects are contrasts; they come first, one less than the means."""
+        return len(self.names) // 2
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -79,26 +86,31 @@ def estimate_effects(
     levels: Sequence[object],
     clip: float,
     variance: VarianceKind,
+    kind: Literal["binary", "multilevel"] = "binary",
 ) -> Effects:
-    """Average treatment effect and potential-outcome means of a binary treatment.
+    """Average treatment effects and potential-outcome means.
 
     Parameters
     ----------
     nuisances : Nuisances
         Data and (out-of-fold) nuisances.
-    levels : sequence of length 2
-        Labels of the treatment codes 0 and 1, for the names of the means.
+    levels : sequence of length L
+        Labels of the treatment codes 0, …, L-1, for the names. The first is the reference.
     clip : float
         Distance to keep the propensities from 0 and 1.
     variance : {"paper", "influence"}
         Covariance estimator, see `pom_covariance`.
+    kind : {"binary", "multilevel"}
+        Decides the names of the contrasts; a multilevel treatment may have two levels.
 
     Returns
     -------
     Effects
-        "ATE", "POM[levels[0]]", "POM[levels[1]]" with their joint covariance.
+        The contrasts with the reference, then the means, with their joint covariance.
     """
-    if len(levels) != 2 or nuisances.n_levels != 2:
+    if len(levels) != nuisances.n_levels:
+        raise ValueError(f"{len(levels)} labels for {nuisances.n_levels} treatment levels")
+    if kind == "binary" and len(levels) != 2:
         raise ValueError("the ATE needs a treatment with exactly two levels")
     clipped = clip_propensity(nuisances.propensity, clip)
     scores = aipw_scores(nuisances, clipped.values)
@@ -107,10 +119,13 @@ def estimate_effects(
     influence: FloatArray = weights[:, None] * (scores - means)
     covariance = pom_covariance(nuisances, clipped.values, means, influence, kind=variance)
 
-    # Every effect is a linear map of the two means: (ATE, POM[0], POM[1]).
-    contrasts = np.array([[-1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    # Every effect is a linear map of the means: differences with the first, then themselves.
+    identity = np.eye(len(levels))
+    contrasts = np.vstack([identity[1:] - identity[0], identity])
+    reference, *others = levels
+    ates = ["ATE"] if kind == "binary" else [f"ATE[{other}-{reference}]" for other in others]
     return Effects(
-        names=("ATE", *(f"POM[{level}]" for level in levels)),
+        names=(*ates, *(f"POM[{level}]" for level in levels)),
         estimates=contrasts @ means,
         covariance=contrasts @ covariance @ contrasts.T,
         influence=influence @ contrasts.T,

@@ -123,17 +123,18 @@ class Clipped:
 
 
 def clip_propensity(propensity: FloatArray, bound: float) -> Clipped:
-    """Clip treatment probabilities to [bound, 1 - bound].
+    """Keep treatment probabilities at least `bound` away from 0 and 1.
 
-    This is the only place where propensities are clipped. The interval is symmetric, so for a
-    binary treatment the clipped pair still sums to one.
+    This is the only place where propensities are clipped. Rows go on summing to one: what the
+    levels below `bound` receive is taken from the levels above it, in proportion to what these
+    have. For a binary treatment that is plain clipping to [bound, 1 - bound].
 
     Parameters
     ----------
     propensity : (n, L) float64
         Estimated probabilities p̂_a(x_i).
     bound : float
-        Distance to keep from 0 and 1, in [0, 0.5); 0 clips nothing.
+        Distance to keep from 0 and 1, in [0, 1/L); 0 clips nothing.
 
     Returns
     -------
@@ -143,12 +144,34 @@ def clip_propensity(propensity: FloatArray, bound: float) -> Clipped:
     Raises
     ------
     OptionError
-        If `bound` is outside [0, 0.5).
+        If `bound` is outside [0, 1/L).
     """
-    if not 0 <= bound < 0.5:
-        raise OptionError(f"clip must be at least 0 and below 0.5, not {bound!r}")
+    levels = propensity.shape[1]
+    if not 0 <= bound < 1 / levels:
+        raise OptionError(
+            f"clip must be at least 0 and below 1/{levels} for a treatment with {levels} levels, "
+            f"not {bound!r}"
+        )
     values = np.clip(propensity, bound, 1 - bound)
-    return Clipped(values, int((values != propensity).any(axis=1).sum()))
+    moved = (values != propensity).any(axis=1)
+    if levels > 2:  # two clipped probabilities sum to one already
+        values[moved] = _shared_out(propensity[moved], bound)
+    return Clipped(values, int(moved.sum()))
+
+
+def _shared_out(propensity: FloatArray, bound: float) -> FloatArray:
+    """Rows (m, L) with a least value of `bound`, the rest shared in proportion; sums are one."""
+    low = propensity < bound
+    while True:
+        rest = np.where(low, 0.0, propensity)
+        factor = (1 - bound * low.sum(axis=1)) / rest.sum(axis=1)
+        values: FloatArray = np.where(low, bound, propensity * factor[:, None])
+        # Giving may bring a level that was just above the bound below it. The largest never is,
+        # because bound < 1/L, so this ends with some level left to give.
+        below = ~low & (values < bound)
+        if not below.any():
+            return values
+        low |= below
 
 
 def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:

@@ -159,18 +159,19 @@ def test_treatment_may_be_marked_as_categorical(frame):
     assert fit(frame, "y ~ C(treat) | x1").treatment_levels == (0, 1)
 
 
-@pytest.mark.parametrize("declared", [None, "binary"])
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("declared", "values", "says"),
     [
-        (np.resize(["a", "b", "c"], N), "3 values .*multilevel"),
-        (np.resize([0, 1, 2], N), "3 values .*multilevel"),
-        (np.linspace(0, 1, N), "20 values .*continuous"),
-        (pd.date_range("2020-01-01", periods=N), "neither numbers"),
-        (pd.Series(["a", 1] * (N // 2), dtype=object).to_numpy(), "neither numbers"),
+        ("binary", np.resize(["a", "b", "c"], N), "not binary: it has 3 values .*multilevel"),
+        ("binary", np.linspace(0, 1, N), "not binary: it has 20 values"),
+        (None, np.linspace(0, 1, N), "20 values .*continuous.*treatment='multilevel'"),
+        (None, np.resize([0, 0.5, 2], N), "3 values .*continuous"),
+        (None, np.resize(np.arange(11), N), "11 values .*continuous"),
+        (None, pd.date_range("2020-01-01", periods=N), "neither numbers"),
+        (None, pd.Series(["a", 1] * (N // 2), dtype=object).to_numpy(), "neither numbers"),
     ],
 )
-def test_treatment_that_is_not_binary(values, says, declared, frame):
+def test_treatment_of_another_kind(declared, values, says, frame):
     with pytest.raises(TreatmentTypeError, match=f"'treat'.*{says}"):
         fit(frame.assign(treat=values), treatment=declared)
 

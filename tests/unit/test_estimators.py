@@ -252,8 +252,8 @@ def test_unknown_variance(nuisances):
         estimate(nuisances, variance="bootstrap")
 
 
-def test_three_levels_are_not_an_ate(nuisances):
-    with pytest.raises(ValueError, match="exactly two levels"):
+def test_labels_must_fit_the_levels(nuisances):
+    with pytest.raises(ValueError, match="3 labels for 2 treatment levels"):
         estimate_effects(nuisances, levels="abc", clip=0.01, variance="paper")
 
 

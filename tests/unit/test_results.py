@@ -73,9 +73,10 @@ def test_effect(results):
     assert str(effect).startswith("ATE = 1.962 (SE 0.14, 90% CI ")
 
 
-@pytest.mark.parametrize("name", ["ATT", "ATC", "ATO", "POM[2]"])
+@pytest.mark.parametrize("name", ["ATT[1-0]", "ate", "POM[2]"])
 def test_effect_not_available(results, name):
-    with pytest.raises(NotAvailableError, match=r"available: ATE, POM\[0\], POM\[1\]"):
+    available = r"available: ATE, POM\[0\], POM\[1\]; also ATT, ATC, ATO$"
+    with pytest.raises(NotAvailableError, match=available):
         results.effect(name)
 
 

@@ -1,0 +1,74 @@
+"""Covariates that give away what is to be explained: copies of the treatment or the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import listing
+from .errors import DataError, TreatmentLeakError
+
+_PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+
+
+def check_no_treatment(
+    X: NDArray[np.floating], names: Sequence[str], codes: NDArray[np.int64], treatment: str
+) -> None:
+    """Refuse a covariate that is a function of the treatment: one value per arm, not all equal."""
+    arms = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    values = [X[rows[0]] for rows in arms]
+    candidates = np.flatnonzero(np.any([value != values[0] for value in values[1:]], axis=0))
+    for rows, value in zip(arms, values, strict=True):
+        candidates = _equal_columns(X, candidates, rows, value)
+    if candidates.size:
+        raise TreatmentLeakError(
+            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
+            "relabelled: it has one value in each arm. Take it out of the covariates"
+            f"{_also(names, candidates)}."
+        )
+
+
+def check_no_outcome(
+    X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
+) -> None:
+    """Refuse a covariate that equals the outcome in every row."""
+    expected = y.astype(X.dtype)[:, np.newaxis]
+    found = _equal_columns(X, np.arange(X.shape[1]), np.arange(len(y)), expected)
+    if found.size:
+        raise DataError(
+            f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
+            f"it out of the covariates{_also(names, found)}."
+        )
+
+
+def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:
+    return f", and so {listing([names[j] for j in found[1:]])}" if len(found) > 1 else ""
+
+
+def _equal_columns(
+    X: NDArray[np.floating],
+    candidates: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    expected: NDArray[np.floating],
+) -> NDArray[np.intp]:
+    """The candidate columns of X that equal the expected values in the given rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, p)
+        Covariates.
+    candidates : ndarray of int
+        Columns to look at.
+    rows : ndarray (m,) of int
+        Rows to look at.
+    expected : ndarray, broadcastable to (m, p)
+        What to compare with.
+    """
+    expected = np.broadcast_to(expected, (len(rows), X.shape[1]))
+    # A few rows rule out nearly all columns, so that the rest is cheap even for p = 20 000.
+    for part in (slice(None, _PROBE), slice(_PROBE, None)):
+        same = X[np.ix_(rows[part], candidates)] == expected[part][:, candidates]
+        candidates = candidates[same.all(axis=0)]
+    return candidates
