@@ -245,19 +245,21 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
 
 
 def spread_note(effects: Effects, members: Sequence[Effects]) -> tuple[str, ...]:
-    """Say how far another seed would move the first effect, if that is worth knowing.
+    """Say how far another seed would move the contrasts, if that is worth knowing.
 
     The estimate averages the networks of several starts; their single estimates tell how much of
     it is due to the starts.
     """
     if len(members) < 2:
         return ()
-    singles = np.array([member.estimates[0] for member in members])
-    spread = singles.std(ddof=1) / np.sqrt(len(singles)) / effects.standard_errors[0]
+    singles = np.array([member.estimates for member in members])[:, : effects.n_contrasts]
+    errors = singles.std(axis=0, ddof=1) / np.sqrt(len(singles))
+    spreads = errors / effects.standard_errors[: effects.n_contrasts]
+    spread, name = spreads.max(), effects.names[int(np.argmax(spreads))]
     if not spread > SPREAD_WORTH_NOTING:
         return ()
     return (
-        f"Another seed would move the {effects.names[0]} by about {spread:.2f} standard errors, "
+        f"Another seed would move the {name} by about {spread:.2f} standard errors, "
         f"judging by its {len(members)} starts; more starts reduce this.",
     )
 
