@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, get_type_hints
 import pandas as pd
 
 from cstonet import datasets
-from cstonet.design import Family, Missing
+from cstonet.design import Family, Missing, TreatmentKind
 from cstonet.errors import CStoNetError, DataError
 from cstonet.flags import add_flag, is_flag, parameter_docs
 from cstonet.inference import check_alpha
@@ -150,6 +150,8 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
     data = parser.add_argument_group("data")
     add_flag(data, "family", Family, model["family"])
+    add_flag(data, "treatment", TreatmentKind, model["treatment"])
+    data.add_argument("--reference", metavar="LEVEL", help=model["reference"])
     add_flag(data, "missing", Missing, model["missing"], default="raise")
     data.add_argument("--weights", metavar="COLUMN", help=model["weights"])
 
@@ -193,6 +195,8 @@ def fit_file(chosen: argparse.Namespace) -> None:
         read_data(chosen.file),
         preset=chosen.preset,
         family=chosen.family,
+        treatment=chosen.treatment,
+        reference=as_level(chosen.reference),
         missing=chosen.missing or "raise",
         weights=chosen.weights,
         seed=chosen.seed,
@@ -207,6 +211,18 @@ def fit_file(chosen: argparse.Namespace) -> None:
             paths[kind].write_text(getattr(summary, f"as_{kind}")() + "\n", encoding="utf-8")
     if chosen.selection is not None:
         results.selection.to_csv(chosen.selection)
+
+
+def as_level(word: str | None) -> object:
+    """A level of the treatment from a word, read as from a CSV file: number, boolean or text."""
+    if word is None or word in ("True", "False"):
+        return {None: None, "True": True, "False": False}[word]
+    for read in (int, float):
+        try:
+            return read(word)
+        except ValueError:
+            pass
+    return word
 
 
 def check_writable(path: Path) -> None:

@@ -247,6 +247,9 @@ def _notes_data(results: CausalResults) -> Iterable[str]:
     design = results.design
     if design.family_inferred:
         yield f'Family "{design.family}" inferred from the outcome; family= overrides it.'
+    numbers = all(isinstance(level, int | float) for level in design.treatment_levels)
+    if design.treatment_kind == "multilevel" and numbers:
+        yield "The treatment's numbers are levels to compare, not amounts."
     if design.n_dropped:
         yield f"{design.n_dropped} rows with missing values dropped (complete cases only)."
     if design.weights is not None:

@@ -75,6 +75,29 @@ def test_fit_writes_every_format(csv, tmp_path, capsys):
     assert list(pd.read_csv(paths["selection"])["covariate"]) == ["x1", "x2", "x3", "x4", "x5"]
 
 
+@pytest.mark.parametrize(
+    ("levels", "reference"),
+    [(["high", "low", "none"], "none"), ([0, 1, 2], "2"), ([0.5, 1.0, 2.5], "2.5")],
+)
+def test_fit_takes_more_levels_and_a_reference(levels, reference, csv, capsys):
+    frame = pd.read_csv(csv)
+    frame.assign(treat=np.resize(levels, len(frame))).to_csv(csv, index=False)
+    words = ["--treatment", "multilevel", "--reference", reference]
+    assert run("fit", csv, "y ~ treat | .", *SMALL, *words) == 0
+    text = capsys.readouterr().out
+    assert f"{reference} (reference)" in text
+    assert f"ATE[{levels[0]}-{reference}]" in text
+    assert ("not amounts" in text) == (levels[0] != "high")
+
+
+@pytest.mark.parametrize(
+    ("word", "level"), [("True", True), ("-1", -1), ("0.5", 0.5), ("low", "low"), (None, None)]
+)
+def test_words_are_read_as_levels(word, level):
+    assert cli.as_level(word) == level
+    assert type(cli.as_level(word)) is type(level)
+
+
 def test_fit_passes_data_options_on(csv, capsys):
     frame = pd.read_csv(csv)
     frame["w"] = np.where(np.arange(len(frame)) % 2, 1.0, 2.0)

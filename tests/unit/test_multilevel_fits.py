@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,27 @@ def test_relabelling_permutes_the_table(simulation, options, fitted):
     error = max(fitted.bse["ATE[low-placebo]"], other.bse["ATE[z-x]"])
     difference = fitted.params["ATE[low-placebo]"] + other.params["ATE[z-x]"]
     assert abs(difference) < MONTE_CARLO * error
+
+
+@pytest.mark.parametrize("reference", ["a", "b", "c"])
+def test_search_does_not_depend_on_the_reference(reference, quick_options):
+    """x1 moves the chance of one arm only, and is found whichever arm is the reference."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 40))
+    p = np.column_stack([expit(X[:, 0]), *2 * [expit(-X[:, 0]) / 2]])
+    arm = (rng.random((400, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(40)])
+    frame = frame.assign(y=3 * X[:, 1] + rng.normal(size=400), arm=np.array(list("abc"))[arm])
+    model = cs.CausalStoNet.from_formula("y ~ arm | .", frame, reference=reference)
+    results = model.fit(options=quick_options(starts=1), seed=0, n_jobs=1)
+    moves = results.networks.search.query("model == 'treatment' and move == 'grow' and round == 1")
+    # The first covariate that each fold admits to the treatment's model, with the same score:
+    # without covariates all arms are equally likely for everyone, up to the training of the biases.
+    first = moves.groupby("fold").first()
+    assert set(first["covariate"]) == {"x1"}
+    z = X[:, 0] * ((arm == 0) - np.mean(arm == 0))
+    expected = z.sum() / np.sqrt((z**2).sum()) * np.sqrt(0.5)  # two folds: half of the rows
+    assert abs(first["score"] - expected).max() < 4 * np.sqrt(0.5)
 
 
 # Results around the true nuisances ----------------------------------------------------------------
@@ -234,6 +256,34 @@ def test_summary(results):
     assert repr(results).count("ATE[") == 2
     for form in ("as_html", "as_latex", "as_csv"):
         assert "reference" in getattr(results.summary(), form)()
+
+
+def test_golden(make_plan, check_golden):
+    simulation = cs.datasets.three_arms(n=300, p=5, seed=1)
+    plan, names = make_plan(network_label="5-8-5-1"), [f"x{j}" for j in range(1, 6)]
+    selected = np.array([True, False, True, False, True])
+    selection = pd.DataFrame(
+        {"treatment": selected, "outcome": [True] * 4 + [False], "strength": 0.2}, index=names
+    ).assign(treatment_count=12 * selected, outcome_count=[12, 11, 12, 9, 0])
+    selection.attrs["fits"] = 12
+    nuisances = simulation.nuisances()
+    results = CausalResults(
+        design=cs.CausalStoNet.from_formula(simulation.formula, simulation.data).design,
+        plan=plan,
+        effects=estimate_effects(
+            nuisances,
+            levels=simulation.levels,
+            clip=plan.clip,
+            variance="paper",
+            kind="multilevel",
+        ),
+        nuisances=nuisances,
+        selection=selection,
+        networks=SimpleNamespace(n_nonzero=41, n_weights=123),
+        notes=(),
+        runtime=1.0,
+    )
+    check_golden("summary_multilevel.txt", str(results.summary()))
 
 
 def test_long_labels_do_not_overflow(results, simulation):
