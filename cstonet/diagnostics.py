@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.nuisances import FloatArray
@@ -113,3 +114,16 @@ def _standardised_differences(X: FloatArray, before: FloatArray, after: FloatArr
             difference, scale[:, None], out=np.zeros_like(difference), where=difference != 0
         )
     return smd
+
+
+def arm_separation(nuisances: Nuisances) -> float:
+    """Probability that a treated unit has the larger propensity of a treated and a control unit.
+
+    The area under the ROC curve: 0.5 if the covariates say nothing about the treatment, 1 if they
+    separate the arms.
+    """
+    treated = nuisances.treatment == 1
+    ranks = rankdata(nuisances.propensity[:, 1])
+    n_treated = int(treated.sum())
+    excess = ranks[treated].sum() - n_treated * (n_treated + 1) / 2
+    return float(excess / (n_treated * int((~treated).sum())))

@@ -7,7 +7,9 @@ grow
     the m scores of all covariates. A covariate that the other model holds already is one of few,
     so m counts only those: confounders are found at a lower bar.
 prune
-    Drop a covariate that would not be admitted again if it were left out.
+    Drop a covariate that would not be admitted again if it were left out, now that it is one of
+    few. Tested from the last admitted backwards, until three in a row have proved needed: false
+    ones come late, when little is left to explain.
 
 When neither finds anything, covariates that move the *spread* of the outcome's residuals are
 tried once: a pure interaction has no other trace.
@@ -216,7 +218,8 @@ class StructureSearch:
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
         residual = self._refit(structure).outcome_residual
-        spread = residual**2 - np.mean(residual**2)
+        weights = self._weights()
+        spread = weights * (residual**2 - np.average(residual**2, weights=weights))
         tests = ScoreTests(
             self._data.covariates,
             self._rows,
@@ -260,18 +263,20 @@ class StructureSearch:
 
     def _tests(self, working: _Working, model: Model) -> ScoreTests:
         outcome = model == "outcome"
-        weights = self._data.weights[self._rows].astype(np.float64)
         residual = working.outcome_residual if outcome else working.treatment_residual
         directions = working.outcome_directions if outcome else working.treatment_directions
         return ScoreTests(
             self._data.covariates,
             self._rows,
-            residual * weights,
+            residual * self._weights(),
             directions,
             main=2 if outcome else 1,
             threads=self._threads,
             stop=self._stop,
         )
+
+    def _weights(self) -> NDArray[np.float64]:
+        return self._data.weights[self._rows].astype(np.float64)
 
     def _refit(self, structure: Structure) -> _Working:
         """Train a working network on the supports and take its residuals and directions."""
