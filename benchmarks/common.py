@@ -105,6 +105,8 @@ class Estimate:
         Effect of each row.
     selected : dict of frozenset of str or None
         Covariates selected for the "outcome" and the "treatment", if the method selects.
+    se_influence : float or None
+        Standard error from the influence function's variance, where `se` is another one.
     """
 
     ate: float
@@ -113,6 +115,7 @@ class Estimate:
     upper: float
     cate: FloatArray | None = None
     selected: dict[str, frozenset[str]] | None = None
+    se_influence: float | None = None
 
 
 class Case(Protocol):
@@ -136,6 +139,10 @@ class Method(Protocol):
     @property
     def name(self) -> str:
         """Name on the command line and in the report."""
+
+    @property
+    def recipe(self) -> str:
+        """What a result was computed with: another recipe is another result."""
 
     def prepare(self) -> None:
         """Import what is needed; raise ImportError where it is not installed."""
@@ -171,6 +178,7 @@ def measure(problem: Problem, estimate: Estimate) -> Record:
         "p": columns - 2,
         "estimate": estimate.ate,
         "se": estimate.se,
+        "se_influence": estimate.se_influence,
         "lower": estimate.lower,
         "upper": estimate.upper,
         "sample_ate": problem.sample_ate,
@@ -203,6 +211,7 @@ def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:
     # A worker's standard error is the benchmark's progress: peers' advice does not belong there.
     warnings.simplefilter("ignore")
     record: Record = {"group": case.group, "seed": case.seed, "method": method.name}
+    record["recipe"] = method.recipe
     record["threads"] = threads
     problem = case.load()
     method.prepare()
@@ -218,9 +227,9 @@ def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:
     return record | measure(problem, estimate)
 
 
-def key_of(record: Record) -> tuple[str, int, str]:
-    """What makes a result the one of this data set and method."""
-    return record["group"], record["seed"], record["method"]
+def key_of(record: Record) -> tuple[str, int, str, str]:
+    """What makes a result the one of this data set, method and recipe."""
+    return record["group"], record["seed"], record["method"], record.get("recipe", "")
 
 
 def read_records(path: Path) -> list[Record]:
@@ -295,7 +304,7 @@ def run(
         (case, method)
         for case in cases
         for method in methods
-        if (case.group, case.seed, method.name) not in done
+        if (case.group, case.seed, method.name, method.recipe) not in done
     ]
     print(f"{len(tasks)} fits to do, {len(cases) * len(methods) - len(tasks)} done before")
     if not tasks:

@@ -7,6 +7,7 @@ where its library is missing the runner says so and goes on.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ class Preset:
 
     name: str
 
+    @property
+    def recipe(self) -> str:
+        """Version of the package and a digest of the preset's options."""
+        digest = hashlib.sha256(repr(preset(self.name)).encode()).hexdigest()
+        return f"{cs.__version__}-{digest[:8]}"
+
     def prepare(self) -> None:
         """Nothing to do: the package is there. An unknown name is refused."""
         preset(self.name)
@@ -43,6 +50,7 @@ class Preset:
             upper=effect.upper,
             cate=results.cate().to_numpy(),
             selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
+            se_influence=float(np.sqrt(np.mean(results.influence["ATE"] ** 2) / results.nobs)),
         )
 
 
@@ -63,6 +71,11 @@ class Peer:
     name: str
     modules: tuple[str, ...]
     function: Callable[[Problem, int, int], Estimate]
+
+    @property
+    def recipe(self) -> str:
+        """A peer's settings are those of its function here."""
+        return ""
 
     def prepare(self) -> None:
         """Import the libraries."""

@@ -2,7 +2,7 @@
 
 For example, everything on two cores::
 
-    python benchmarks/real.py --data ../shared/data
+    python benchmarks/real.py --data path/to/data
 
 Results are appended to ``real.jsonl`` in the output folder; ``benchmarks/report.py`` makes tables
 and plots of them.

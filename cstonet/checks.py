@@ -1,9 +1,12 @@
-"""Range checks shared by the option dataclasses: each names the field, the range and the value."""
+"""Range checks shared by the option dataclasses.
+
+Each names the field, the range and the value; NumPy scalars and lists become plain Python values.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import NoReturn
 
 from cstonet.errors import OptionError
@@ -31,10 +34,16 @@ def check_number(
         if isinstance(value, str) and value == "auto":
             return
         allowed += ' or "auto"'
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, Real):
         fail(owner, name, value, allowed)
-    if value < low or value > high or (open_low and value == low) or (open_high and value == high):
+    number = float(value)
+    inside = (low < number if open_low else low <= number) and (
+        number < high if open_high else number <= high
+    )
+    if not inside:  # also for NaN
         fail(owner, name, value, allowed)
+    # A NumPy scalar becomes a plain number; an int stays one, because plans are printed.
+    object.__setattr__(owner, name, int(value) if isinstance(value, Integral) else number)
 
 
 def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:
@@ -43,8 +52,9 @@ def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool =
     allowed = f"a whole number from {low} to {high}" + (' or "auto"' if auto else "")
     if auto and isinstance(value, str) and value == "auto":
         return
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         fail(owner, name, value, allowed)
+    object.__setattr__(owner, name, int(value))
 
 
 def check_choice(owner: object, name: str, choices: Iterable[str]) -> None:
@@ -61,16 +71,16 @@ def check_flag(owner: object, name: str) -> None:
 
 
 def check_units(owner: object, name: str) -> None:
-    """A tuple of layer widths."""
+    """Raise OptionError unless the field is a sequence of layer widths; make it a tuple."""
     units = getattr(owner, name)
-    if (
-        not isinstance(units, tuple)
-        or not 1 <= len(units) <= 100
-        or not all(
-            isinstance(u, int) and not isinstance(u, bool) and 1 <= u <= 10_000 for u in units
-        )
-    ):
-        fail(owner, name, units, "a tuple of whole numbers such as (16, 8, 4)")
+    allowed = "a tuple of whole numbers such as (16, 8, 4)"
+    if not isinstance(units, (tuple, list)) or not 1 <= len(units) <= 100:
+        fail(owner, name, units, allowed)
+    for width in units:
+        whole = isinstance(width, Integral) and not isinstance(width, bool)
+        if not whole or not 1 <= int(width) <= 10_000:
+            fail(owner, name, units, allowed)
+    object.__setattr__(owner, name, tuple(int(width) for width in units))
 
 
 def check_kind(owner: object, name: str, kind: type, *, optional: bool = False) -> None:

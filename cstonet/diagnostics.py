@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.nuisances import FloatArray
@@ -146,3 +147,17 @@ def _standardised_differences(X: FloatArray, before: FloatArray, after: FloatArr
                 smd = np.zeros_like(difference)
                 columns.append(np.divide(difference, scale, out=smd, where=difference != 0))
     return np.column_stack(columns)
+
+
+def arm_separation(nuisances: Nuisances) -> float:
+    """Probability that a unit of an arm has the larger propensity for it than a unit of another.
+
+    The area under the ROC curve, of the arm where it is largest: 0.5 if the covariates say nothing
+    about the treatment, 1 if they separate an arm from the others.
+    """
+    areas = []
+    for members, propensity in zip(nuisances.received.T, nuisances.propensity.T, strict=True):
+        n_members = int(members.sum())
+        excess = rankdata(propensity)[members].sum() - n_members * (n_members + 1) / 2
+        areas.append(float(excess / (n_members * int((~members).sum()))))
+    return max(areas)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
 from cstonet.estimators import Effects, Nuisances, estimate_effects
-from cstonet.networks import FittedNetworks, Prediction
+from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
 from cstonet.presets import preset as preset_options
@@ -190,7 +190,7 @@ class CausalStoNet:
         check_folds(design.treatment, design.treatment_levels, plan.folds)
         with progress_reporter(progress) as report:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
-        fold = fold_numbers(networks.splits, len(design.y))
+        fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
         def estimate(prediction: Prediction) -> tuple[Nuisances, Effects]:
             nuisances = Nuisances(
@@ -209,8 +209,9 @@ class CausalStoNet:
                 kind=design.treatment_kind,
             )
 
-        nuisances, effects = estimate(networks.predict_out_of_fold(data))
-        members = [estimate(prediction)[1] for prediction in networks.members_out_of_fold(data)]
+        repetitions = networks.predict_out_of_fold(data)
+        nuisances, effects = estimate(mean_prediction(repetitions))
+        singles = [estimate(prediction)[1] for prediction in repetitions]
         return CausalResults(
             design=design,
             plan=plan,
@@ -222,7 +223,7 @@ class CausalStoNet:
                 design.treatment_levels if design.treatment_kind == "multilevel" else (),
             ),
             networks=networks,
-            notes=training_notes(networks) + spread_note(effects, members),
+            notes=training_notes(networks) + spread_note(effects, singles),
             runtime=time.perf_counter() - began,
         )
 
@@ -235,24 +236,25 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
             f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
             f"diverged and were left out (first: {networks.failures[0]})."
         )
-    empty = sum(all(len(net.inputs) == 0 for net in fold) for fold in networks.chosen)
-    if empty:
-        notes.append(
-            f"In {empty} of {len(networks.chosen)} folds no covariate entered either model: the "
-            "effect is adjusted for nothing there."
-        )
+    for model, block in (("outcome", OUTCOME), ("treatment", TREATMENT)):
+        empty = sum(not any(net.selects(block).any() for net in fold) for fold in networks.chosen)
+        if empty:
+            notes.append(
+                f"In {empty} of {len(networks.chosen)} folds no covariate entered the {model} "
+                "model."
+            )
     return tuple(notes)
 
 
-def spread_note(effects: Effects, members: Sequence[Effects]) -> tuple[str, ...]:
+def spread_note(effects: Effects, repetitions: Sequence[Effects]) -> tuple[str, ...]:
     """Say how far another seed would move the contrasts, if that is worth knowing.
 
-    The estimate averages the networks of several starts; their single estimates tell how much of
-    it is due to the starts.
+    Each repetition of the cross-fitting deals the rows, searches and starts anew, as another seed
+    would; the estimate averages them.
     """
-    if len(members) < 2:
+    if len(repetitions) < 2:
         return ()
-    singles = np.array([member.estimates for member in members])[:, : effects.n_contrasts]
+    singles = np.array([single.estimates for single in repetitions])[:, : effects.n_contrasts]
     errors = singles.std(axis=0, ddof=1) / np.sqrt(len(singles))
     spreads = errors / effects.standard_errors[: effects.n_contrasts]
     spread, name = spreads.max(), effects.names[int(np.argmax(spreads))]
@@ -260,7 +262,7 @@ def spread_note(effects: Effects, members: Sequence[Effects]) -> tuple[str, ...]
         return ()
     return (
         f"Another seed would move the {name} by about {spread:.2f} standard errors, "
-        f"judging by its {len(members)} starts; more starts reduce this.",
+        f"judging by its {len(singles)} repetitions; more repeats= reduce this.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -96,6 +96,10 @@ class TrainedNetwork:
             selects_treatment=np.array(result.reaches[TREATMENT], dtype=bool),
             selects_outcome=np.array(result.reaches[OUTCOME], dtype=bool),
         )
+
+    def selects(self, block: int) -> NDArray[np.bool_]:
+        """Which connected covariates the treatment's or the outcome's model holds, shape (q,)."""
+        return self.selects_treatment if block == TREATMENT else self.selects_outcome
 
     @property
     def nonzero(self) -> int:
@@ -203,6 +207,14 @@ class Prediction:
     propensity: NDArray[np.float64]
 
 
+def mean_prediction(parts: Sequence[Prediction]) -> Prediction:
+    """The average of several predictions of the same rows."""
+    return Prediction(
+        mu=np.mean([part.mu for part in parts], axis=0),
+        propensity=np.mean([part.propensity for part in parts], axis=0),
+    )
+
+
 @dataclass(frozen=True)
 class FittedNetworks:
     """All networks of a fit, the chosen ones of each fold, and how to predict with them.
@@ -211,11 +223,11 @@ class FittedNetworks:
     ----------
     networks
         Every (fold, start) that converged.
-    chosen
-        Per fold, the networks whose predictions are averaged.
+    splits, chosen
+        Per fold of every repetition: its rows, and the networks whose predictions are averaged.
     failures
         Why starts were given up.
-    raw_trace
+    trace
         One row per fold, start and epoch.
     search
         One row per move of the structure search; empty without one.
@@ -261,40 +273,26 @@ class FittedNetworks:
             ]
         )
 
-    def dataset(self, X: NDArray[np.floating], *, pack: bool = False) -> _core.Dataset:
-        """Covariates in the units the networks were trained on."""
-        return self.x_scaling.dataset(X, self.plan.pack_bytes if pack else 0)
-
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
-        data, rows = self.dataset(X), np.arange(X.shape[0])
-        parts = [self._average(fold, data, rows) for fold in self.chosen]
-        return Prediction(
-            mu=np.mean([part.mu for part in parts], axis=0),
-            propensity=np.mean([part.propensity for part in parts], axis=0),
-        )
+        data, rows = self.x_scaling.dataset(X, 0), np.arange(X.shape[0])
+        return mean_prediction([self._average(fold, data, rows) for fold in self.chosen])
 
-    def predict_out_of_fold(self, data: _core.Dataset) -> Prediction:
-        """Nuisances at the training rows, each from networks that did not train on it."""
-        return self._out_of_fold(data, self.chosen)
+    def predict_out_of_fold(self, data: _core.Dataset) -> list[Prediction]:
+        """Nuisances at the training rows, each from networks that did not train on it.
 
-    def members_out_of_fold(self, data: _core.Dataset) -> list[Prediction]:
-        """The same from one chosen network per fold at a time: what a single start would give."""
-        members = min(len(fold) for fold in self.chosen)
-        return [
-            self._out_of_fold(data, tuple((fold[member],) for fold in self.chosen))
-            for member in range(members)
-        ]
-
-    def _out_of_fold(
-        self, data: _core.Dataset, networks: tuple[tuple[TrainedNetwork, ...], ...]
-    ) -> Prediction:
+        One prediction per repetition of the cross-fitting.
+        """
+        folds = list(zip(self.splits, self.chosen, strict=True))
         levels = self.plan.network.treatment_width + 1
-        mu, propensity = np.empty((data.rows, levels)), np.empty((data.rows, levels))
-        for split, fold in zip(self.splits, networks, strict=True):
-            part = self._average(fold, data, split.test)
-            mu[split.test], propensity[split.test] = part.mu, part.propensity
-        return Prediction(mu, propensity)
+        predictions = []
+        for first in range(0, len(folds), self.plan.folds):
+            mu, propensity = np.empty((data.rows, levels)), np.empty((data.rows, levels))
+            for split, networks in folds[first : first + self.plan.folds]:
+                part = self._average(networks, data, split.test)
+                mu[split.test], propensity[split.test] = part.mu, part.propensity
+            predictions.append(Prediction(mu, propensity))
+        return predictions
 
     def _average(
         self, nets: tuple[TrainedNetwork, ...], data: _core.Dataset, rows: NDArray[np.int64]

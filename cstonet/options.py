@@ -139,7 +139,7 @@ class StageOptions:
     prune
         Prune at the prior's threshold when the stage ends?
     rate
-        γ_i of the layers, i = 1..h+1; ``"auto"`` is 5e-3 for every layer.
+        γ_i of the layers, i = 1..h+1; ``"auto"`` is 1e-2 for every layer.
     step
         ε_i of the latent layers, i = 1..h; ``"auto"`` is σ_i.
     rate_decay, rate_exponent
@@ -283,6 +283,8 @@ class FitOptions:
         How many starts of smallest BIC are averaged (at most all); 1 uses the best alone.
     folds
         Folds of the cross-fitting; 1 trains and estimates on the same rows.
+    repeats
+        Repetitions of the whole cross-fitting with other folds and starts, averaged.
     validation_fraction
         Share of the training rows held out to measure the noise.
     clip
@@ -307,6 +309,7 @@ class FitOptions:
     starts: int = 3
     ensemble: int = 1
     folds: int = 3
+    repeats: int = 1
     validation_fraction: float = 0.2
     clip: float = 0.01
     variance: VarianceKind = "paper"
@@ -325,6 +328,7 @@ class FitOptions:
         check_integer(self, "ensemble", 1, 10_000)
         check_number(self, "outlier_limit", 1, 1e6)
         check_integer(self, "folds", 1, 1000)
+        check_integer(self, "repeats", 1, 1000)
         check_number(self, "validation_fraction", 0, 0.5)
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance", ("paper", "influence"))

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cstonet.errors import OptionError
 from cstonet.network import BlockFamily, NetworkSpec, causal_network
@@ -51,7 +51,8 @@ class Plan:
         Training options without ``"auto"``.
     search, search_network, search_treatment_units
         The same for the working networks of the structure search; None and 0 without one.
-    starts, ensemble, folds, seed, validation_fraction, clip, variance, outlier_limit, pack_bytes
+    starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance, outlier_limit,
+    pack_bytes
         See :class:`cstonet.options.FitOptions`.
     """
 
@@ -65,6 +66,7 @@ class Plan:
     starts: int
     ensemble: int
     folds: int
+    repeats: int
     seed: int
     validation_fraction: float
     clip: float
@@ -96,41 +98,52 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
     hidden = automatic_widths(rows) if options.hidden == "auto" else options.hidden
 
-    def network(units: tuple[int, ...]) -> NetworkSpec:
-        layer = options.treatment_layer
-        # The middle: layers before it describe the covariates, layers after it see the treatment.
-        middle = (len(units) + 1) // 2
+    layer = middle_layer(hidden) if options.treatment_layer == "auto" else options.treatment_layer
+    if layer > len(hidden):
+        raise OptionError(
+            f"treatment_layer={layer}, but the network has {len(hidden)} hidden layers {hidden}."
+        )
+
+    def network(units: tuple[int, ...], treatment_layer: int) -> NetworkSpec:
         return causal_network(
             p,
             units,
-            middle if layer == "auto" else layer,
+            treatment_layer,
             outcome=outcome,
             levels=levels,
             activation=options.activation,
             treatment_weight=options.treatment_weight,
         )
 
+    for training in (options.training, *([options.search.training] if options.search else [])):
+        if training.estimate_variance and options.validation_fraction == 0:
+            raise OptionError(
+                "validation_fraction=0 leaves no rows to measure the noise on. Hold out some, or "
+                "set estimate_variance=False in the training options."
+            )
     search = options.search
     if search is not None:
         training = resolve_training(
             search.training, depth=len(search.hidden), rows=rows, updates=search.updates
         )
         search = dataclasses.replace(search, training=training)
+    search_layer = 0 if search is None else middle_layer(search.hidden)
     return Plan(
         preset=preset,
-        network=network(hidden),
-        treatment_units=_treatment_units(hidden, options, levels),
+        network=network(hidden, layer),
+        treatment_units=_treatment_units(hidden[: layer - 1], options.treatment_units, levels),
         training=resolve_training(
             options.training, depth=len(hidden), rows=rows, updates=options.updates
         ),
         search=search,
-        search_network=None if search is None else network(search.hidden),
-        search_treatment_units=(
-            0 if search is None else _treatment_units(search.hidden, options, levels)
-        ),
+        search_network=None if search is None else network(search.hidden, search_layer),
+        search_treatment_units=0
+        if search is None
+        else _treatment_units(search.hidden[: search_layer - 1], "auto", levels),
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
         folds=options.folds,
+        repeats=options.repeats,
         seed=seed,
         validation_fraction=options.validation_fraction,
         clip=options.clip,
@@ -150,16 +163,23 @@ def automatic_widths(rows: int) -> tuple[int, int, int]:
     return first, max(4, 2 * first // 3), max(2, first // 3)
 
 
-def _treatment_units(hidden: tuple[int, ...], options: FitOptions, levels: int) -> int:
-    if options.treatment_units == "auto":
-        # L levels have L-1 predictors, which fewer units could not tell apart.
-        return min(max(levels - 1, hidden[0] // 4), max(1, hidden[0] - 1))
-    if options.treatment_units >= min(hidden[:1]):
+def middle_layer(hidden: tuple[int, ...]) -> int:
+    """Layer of the treatment, from 1: those before describe covariates, those after see it."""
+    return (len(hidden) + 1) // 2
+
+
+def _treatment_units(below: tuple[int, ...], wanted: int | Literal["auto"], levels: int) -> int:
+    """Units of the treatment model in each layer below the treatment's."""
+    narrowest = min(below, default=2)
+    # L levels have L-1 predictors, which fewer units could not tell apart.
+    automatic = max(1, min(max(levels - 1, narrowest // 4), narrowest - 1))
+    units = automatic if wanted == "auto" else wanted
+    if units >= narrowest:
         raise OptionError(
-            f"treatment_units={options.treatment_units} leaves the outcome model no unit in a "
-            f"layer of {hidden[0]}: use fewer, or wider layers."
+            f"{units} unit(s) for the treatment model leave the outcome model none in a layer of "
+            f"{narrowest}: widen the layers before the treatment's, or lower treatment_units."
         )
-    return options.treatment_units
+    return units
 
 
 def resolve_training(

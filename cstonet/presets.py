@@ -35,9 +35,10 @@ def _calibrated() -> FitOptions:
     return FitOptions(
         training=training,
         search=SearchOptions(training=training),
-        starts=4,
-        ensemble=4,
+        starts=2,
+        ensemble=2,
         folds=5,
+        repeats=2,
         validation_fraction=0.1,
         outlier_limit=6.0,
     )

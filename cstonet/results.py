@@ -55,6 +55,10 @@ class Plan(Protocol):
         """Number of folds; 1 is the in-sample fit."""
 
     @property
+    def repeats(self) -> int:
+        """Repetitions of the cross-fitting."""
+
+    @property
     def starts(self) -> int:
         """Number of starts per fold."""
 

@@ -11,6 +11,10 @@ from cstonet import _core
 
 # Columns whose moments are computed together: bounds the memory of the float64 temporaries.
 _COLUMNS_AT_ONCE = 512
+# Values further from the median than this many robust standard deviations do not set the scale.
+_ROBUST_LIMIT = 10.0
+# The median absolute deviation of a normal variable is this share of its standard deviation.
+_NORMAL_MAD = 0.6744897501960817
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +33,61 @@ class Scaling:
         return _core.Dataset(X, self.center, self.inverse_scale, self.limit, pack_bytes)
 
 
-def column_scaling(X: NDArray[np.floating], limit: float) -> Scaling:
-    """Mean and standard deviation of every column of ``X``, shape (n, p), without a copy of it."""
+def column_scaling(
+    X: NDArray[np.floating], limit: float, weights: NDArray[np.float64] | None = None
+) -> Scaling:
+    """Mean and standard deviation of every column, without a copy of the matrix.
+
+    Where a column has values beyond ``limit`` standard deviations, its moments are taken again
+    with such values brought in to a robust bound: one wild value must not flatten the others.
+
+    Parameters
+    ----------
+    X : (n, p)
+        Covariates.
+    limit
+        Bound on the standardised values.
+    weights : (n,), optional
+        Row weights.
+    """
     p = X.shape[1]
     center, inverse_scale = np.empty(p), np.zeros(p)
     for first in range(0, p, _COLUMNS_AT_ONCE):
-        block = np.asarray(X[:, first : first + _COLUMNS_AT_ONCE], dtype=np.float64)
-        mean = block.mean(axis=0)
-        spread = np.sqrt(np.mean((block - mean) ** 2, axis=0))
-        center[first : first + block.shape[1]] = mean
+        columns = slice(first, min(first + _COLUMNS_AT_ONCE, p))
+        block = np.asarray(X[:, columns], dtype=np.float64)
+        if weights is not None:
+            block, used = block[weights > 0], weights[weights > 0]
+        else:
+            used = None
+        mean, spread = _moments(block, used)
+        wild = np.flatnonzero(np.max(np.abs(block - mean), axis=0) > limit * spread)
+        if len(wild):
+            mean[wild], spread[wild] = _moments(_brought_in(block[:, wild]), used)
+        center[columns] = mean
         # A column is constant when its spread is rounding error of its level.
         varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-        np.divide(1.0, spread, out=inverse_scale[first : first + block.shape[1]], where=varies)
+        np.divide(1.0, spread, out=inverse_scale[columns], where=varies)
     return Scaling(center, inverse_scale, limit)
+
+
+def _moments(
+    x: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and standard deviations of columns, each shape (k,)."""
+    mean = np.average(x, axis=0, weights=weights)
+    return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
+
+
+def _brought_in(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns with values beyond the robust bound moved to it.
+
+    A column of which more than half has one value (a rare dummy) has no robust spread; its rare
+    values are all it says, and it stays as it is.
+    """
+    median = np.median(x, axis=0)
+    spread = np.median(np.abs(x - median), axis=0) / _NORMAL_MAD
+    reach = np.where(spread > 0, _ROBUST_LIMIT * spread, np.inf)
+    return np.clip(x, median - reach, median + reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +98,14 @@ class OutcomeScale:
     scale: float
 
     @classmethod
-    def of(cls, y: NDArray[np.float64], family: str) -> OutcomeScale:
+    def of(
+        cls, y: NDArray[np.float64], family: str, weights: NDArray[np.float64] | None = None
+    ) -> OutcomeScale:
         """The scale the network works on for this outcome, shape (n,)."""
         if family == "binomial":
             return cls(0.0, 1.0)
-        return cls(float(np.mean(y)), float(np.std(y)))
+        mean, spread = _moments(y[:, None], weights)
+        return cls(float(mean[0]), float(spread[0]))
 
     def standardise(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Outcome to network units."""

@@ -7,7 +7,9 @@ grow
     the m scores of all covariates. A covariate that the other model holds already is one of few,
     so m counts only those: confounders are found at a lower bar.
 prune
-    Drop a covariate that would not be admitted again if it were left out.
+    Drop a covariate that would not be admitted again if it were left out, now that it is one of
+    few. Tested from the last admitted backwards, until three in a row have proved needed: false
+    ones come late, when little is left to explain.
 
 When neither finds anything, covariates that move the *spread* of the outcome's residuals are
 tried once: a pure interaction has no other trace.
@@ -218,7 +220,8 @@ class StructureSearch:
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
         residual = self._refit(structure).outcome[0].residual
-        spread = residual**2 - np.mean(residual**2)
+        weights = self._weights()
+        spread = weights * (residual**2 - np.average(residual**2, weights=weights))
         tests = ScoreTests(
             self._data.covariates,
             self._rows,
@@ -259,8 +262,8 @@ class StructureSearch:
         return threshold(covariates * tests_per_covariate, len(self._rows))
 
     def _tests(self, working: _Working, model: Model) -> ScoreTests:
-        weights = self._data.weights[self._rows].astype(np.float64)
         parts = working.outcome if model == "outcome" else working.treatment
+        weights = self._weights()
         return ScoreTests(
             self._data.covariates,
             self._rows,
@@ -268,6 +271,10 @@ class StructureSearch:
             threads=self._threads,
             stop=self._stop,
         )
+
+    def _weights(self) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = self._data.weights[self._rows].astype(np.float64)
+        return weights
 
     def _refit(self, structure: Structure) -> _Working:
         """Train a working network on the supports and take its residuals and directions."""

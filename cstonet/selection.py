@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, TrainedNetwork
+from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks
 
 
 def selection_table(
@@ -19,9 +19,11 @@ def selection_table(
     A network selects a covariate for the treatment model if a path of kept weights leads from it
     to the treatment's unit, for the outcome model if one leads to the outcome's unit without
     passing through the treatment (which is observed). ``treatment`` and ``outcome`` say whether
-    more than half of the chosen networks select it; counts and frequencies are over all
-    folds and starts; strengths are shares of the total path weight, averaged over the chosen
-    networks, and ``strength`` is the larger of the two.
+    more than half of the chosen networks select it. Counts and frequencies are over the supports
+    that were found independently: one per fold where a search finds them (all starts of a fold
+    share its support), one per fold and start where each network is pruned by itself. Strengths
+    are shares of the total path weight, averaged over the chosen networks, and ``strength`` is the
+    larger of the two.
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
@@ -29,18 +31,20 @@ def selection_table(
     """
     p = len(covariates)
     chosen = [net for fold in fitted.chosen for net in fold]
+    searched = fitted.plan.search is not None
+    independent = [fold[0] for fold in fitted.chosen] if searched else fitted.networks
     columns: dict[str, NDArray[np.generic]] = {}
     counts: dict[str, NDArray[np.int64]] = {}
     strengths: dict[str, NDArray[np.float64]] = {}
     for name, block in (("treatment", TREATMENT), ("outcome", OUTCOME)):
         votes, counts[name], strengths[name] = np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(p)
-        for net in fitted.networks:
-            counts[name][net.inputs[_selected(net, block)]] += 1
+        for net in independent:
+            counts[name][net.inputs[net.selects(block)]] += 1
         for net in chosen:
-            votes[net.inputs[_selected(net, block)]] += 1
+            votes[net.inputs[net.selects(block)]] += 1
             strengths[name][net.inputs] += net.path_strength(block)
         columns[name] = votes > len(chosen) / 2
-    fits = len(fitted.networks)
+    fits = len(independent)
     for name in ("treatment", "outcome"):
         columns[f"{name}_count"] = counts[name]
         columns[f"{name}_frequency"] = counts[name] / fits
@@ -56,7 +60,3 @@ def selection_table(
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
     table.attrs["fits"] = fits
     return table
-
-
-def _selected(net: TrainedNetwork, block: int) -> NDArray[np.bool_]:
-    return net.selects_treatment if block == TREATMENT else net.selects_outcome

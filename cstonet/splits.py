@@ -23,9 +23,17 @@ class Split:
 
 
 def make_splits(
-    strata: NDArray[np.int64], folds: int, validation_fraction: float, seed: int
+    strata: NDArray[np.int64],
+    *,
+    folds: int,
+    repeats: int,
+    validation_fraction: float,
+    seed: int,
+    trainable: NDArray[np.bool_],
 ) -> tuple[Split, ...]:
-    """Split the rows, balanced within strata.
+    """Split the rows, balanced within strata, as often as asked.
+
+    Every repetition deals the rows anew; its folds follow those of the one before.
 
     Parameters
     ----------
@@ -34,21 +42,29 @@ def make_splits(
         arms by outcome.
     folds
         Number of folds; 1 trains on every row and predicts the same rows.
+    repeats
+        Number of repetitions.
     validation_fraction
         Share of a fold's training rows held out.
     seed
         The fit's seed.
+    trainable : (n,)
+        Rows that may be trained on; the others (of weight zero) are predicted only.
     """
-    n = len(strata)
-    fold = assign_folds(strata, folds, np.random.default_rng([_FOLDS, seed]))
     splits = []
-    for k in range(folds):
-        train = np.flatnonzero(fold != k) if folds > 1 else np.arange(n)
-        test = np.flatnonzero(fold == k)
-        held_out = _spread_sample(
-            strata[train], validation_fraction, np.random.default_rng([_VALIDATION, seed, k])
-        )
-        splits.append(Split(fit=train[~held_out], validation=train[held_out], test=test))
+    for repeat in range(repeats):
+        fold = assign_folds(strata, folds, np.random.default_rng([_FOLDS, seed, repeat]))
+        for k in range(folds):
+            train = np.flatnonzero(trainable & ((fold != k) | (folds == 1)))
+            rng = np.random.default_rng([_VALIDATION, seed, repeat, k])
+            held_out = _spread_sample(strata[train], validation_fraction, rng)
+            splits.append(
+                Split(
+                    fit=train[~held_out],
+                    validation=train[held_out],
+                    test=np.flatnonzero(fold == k),
+                )
+            )
     return tuple(splits)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cstonet.diagnostics import arm_separation
 from cstonet.tables import WIDTH, CausalSummary, Table, count, pair, shorten, table_with_headers
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
 _SELECTION_NOTE = (
     "Selection: a path of kept weights links the covariate to the treatment or the outcome; "
-    "in brackets: networks with such a path / networks fitted."
+    "in brackets: how many of the supports found hold it."
 )
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
+# Area under the ROC curve of the propensities above which the arms count as separated.
+_SEPARATED = 0.95
 
 
 def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
@@ -81,7 +84,8 @@ def _header_left(results: CausalResults) -> list[tuple[str, str]]:
 
 def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     plan, effects, networks = results.plan, results.effects, results.networks
-    fitting = "in-sample" if plan.folds == 1 else f"{plan.folds}-fold cross-fit"
+    times = f"{plan.repeats} x " if plan.repeats > 1 else ""
+    fitting = "in-sample" if plan.folds == 1 else f"{times}{plan.folds}-fold cross-fit"
     sizes = results.nuisances.received.sum(axis=0)
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
     bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
@@ -220,13 +224,13 @@ def _note_estimand(results: CausalResults) -> str:
         contrast = f"{names[0]} = {names[means + 1]} - {names[means]}"
     else:
         contrast = "ATE[b-a] = POM[b] - POM[a]"
-    received = f"had every unit received {design.treatment_name} = a"
+    received = f"had every unit received that level of {design.treatment_name}"
     if design.family == "binomial":
         return (
-            f"{contrast} is a risk difference; POM[a] is the risk of "
+            f"{contrast} is a risk difference; POM[level] is the risk of "
             f"{design.outcome_name} = 1 {received}."
         )
-    return f"{contrast}; POM[a] is the mean of {design.outcome_name} {received}."
+    return f"{contrast}; POM[level] is the mean of {design.outcome_name} {received}."
 
 
 def _note_errors(results: CausalResults) -> str:
@@ -263,12 +267,20 @@ def _note_overlap(results: CausalResults) -> str:
     low, high = (_format_probability(p) for p in (shown.min(), shown.max()))
     note = f"Overlap: estimated propensities from {low} to {high}"
     share = results.effects.n_clipped / results.nobs
+    separation = arm_separation(results.nuisances)
     if share == 0:
-        return f"{note}, none clipped."
-    note += f"; {results.effects.n_clipped} units ({share:.1%}) clipped."
+        note += ", none clipped."
+    else:
+        note += f"; {results.effects.n_clipped} units ({share:.1%}) clipped."
     if share >= _POOR_OVERLAP:
         note += " Overlap is poor: clipping that many may bias the effects."
-    return f"{note} See res.overlap()."
+    if separation >= _SEPARATED:
+        note += (
+            f" The covariates all but tell the arms apart (AUC {separation:.2f}): the arms hardly "
+            "overlap, and the effects rest on extrapolation."
+        )
+    poor = share > 0 or separation >= _SEPARATED
+    return f"{note} See res.overlap()." if poor else note
 
 
 def _format_probability(p: float) -> str:

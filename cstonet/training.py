@@ -98,10 +98,17 @@ def train_networks(
     strata = design.treatment
     if design.family == "binomial":
         strata = strata * 2 + design.y.astype(np.int64)
-    splits = make_splits(strata, plan.folds, plan.validation_fraction, plan.seed)
-    x_scaling = column_scaling(design.X, plan.outlier_limit)
-    y_scale = OutcomeScale.of(design.y, design.family)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
+    splits = make_splits(
+        strata,
+        folds=plan.folds,
+        repeats=plan.repeats,
+        validation_fraction=plan.validation_fraction,
+        seed=plan.seed,
+        trainable=weights > 0,
+    )
+    x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
+    y_scale = OutcomeScale.of(design.y, design.family, design.weights)
     data = TrainingData(
         covariates=x_scaling.dataset(design.X, plan.pack_bytes),
         visible=np.column_stack(
@@ -266,9 +273,9 @@ def _search_frame(covariates: tuple[str, ...], results: list[_FoldResult]) -> pd
     return frame
 
 
-def fold_numbers(splits: tuple[Split, ...], rows: int) -> NDArray[np.int64]:
-    """Fold of every row, shape (n,)."""
+def fold_numbers(splits: tuple[Split, ...], folds: int, rows: int) -> NDArray[np.int64]:
+    """Fold of every row in the first repetition, shape (n,)."""
     fold = np.zeros(rows, dtype=np.int64)
-    for number, split in enumerate(splits):
+    for number, split in enumerate(splits[:folds]):
         fold[split.test] = number
     return fold

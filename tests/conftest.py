@@ -78,6 +78,7 @@ class FakePlan:
     preset: str = "calibrated"
     folds: int = 3
     starts: int = 4
+    repeats: int = 1
     seed: int = 1
     clip: float = 0.01
     variance: str = "paper"
@@ -182,7 +183,7 @@ def options_for_quick_fits(
     recipe: Literal["search", "prune"] = "search", epochs: int = 12, **changes: Any
 ) -> FitOptions:
     """Take the shape of the default recipe, or of the paper's, with few epochs and small layers."""
-    small: dict[str, Any] = {"hidden": (4, 3), "folds": 2, "starts": 2, "ensemble": 1}
+    small: dict[str, Any] = {"hidden": (4, 3), "folds": 2, "starts": 2, "ensemble": 1, "repeats": 1}
     if recipe == "prune":
         stages = (
             StageOptions(epochs=epochs),

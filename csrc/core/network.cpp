@@ -88,12 +88,6 @@ Index Parameters::nonzero_weights() const {
   return static_cast<Index>(n);
 }
 
-Index Parameters::total_weights() const {
-  Index n = 0;
-  for (const auto& layer : layers) n += layer.mask.rows() * layer.mask.columns();
-  return n;
-}
-
 void allocate(const NetworkSpec& spec, Index rows, std::vector<LayerState>& states) {
   states.resize(spec.layers.size());
   for (std::size_t i = 0; i < states.size(); ++i) {

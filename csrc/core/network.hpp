@@ -44,7 +44,6 @@ struct Parameters {
   explicit Parameters(const NetworkSpec& spec);
   Parameters() = default;
   Index nonzero_weights() const;
-  Index total_weights() const;
 };
 
 // What a minibatch carries through the network.

@@ -39,10 +39,4 @@ double spike_at(const PriorOptions& prior, const StageOptions& stage, int epoch)
                         annealing > 0 ? epoch / annealing : 1.0);
 }
 
-int total_epochs(const std::vector<StageOptions>& stages) {
-  int total = 0;
-  for (const StageOptions& stage : stages) total += stage.epochs;
-  return total;
-}
-
 }  // namespace cstonet

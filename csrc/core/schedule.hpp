@@ -14,6 +14,4 @@ std::vector<double> steps_at(const StageOptions& stage, int epoch);
 // Spike variance at an epoch of a stage with the prior.
 double spike_at(const PriorOptions& prior, const StageOptions& stage, int epoch);
 
-int total_epochs(const std::vector<StageOptions>& stages);
-
 }  // namespace cstonet

@@ -34,8 +34,11 @@ Candidates candidates() {
 #if defined(CSTONET_X86_LEVELS)
   __builtin_cpu_init();
   found.tables[found.count++] = &v1::table();
+  // All that a compiler may use at the level, also where a virtual machine masks a part of it.
   const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("bmi2");
+                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+                      __builtin_cpu_supports("movbe");
   if (has_v3) found.tables[found.count++] = &v3::table();
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&

@@ -57,7 +57,7 @@ inline void box_muller(std::uint32_t a, std::uint32_t b, float* first, float* se
   *second = radius * sine;
 }
 
-// Calls `emit(position, count, values)` for every stretch of kBlocks blocks.
+// Fills out[0 .. n-1]: `transform` makes four values of each Philox block, kBlocks side by side.
 template <class T, class Transform>
 void fill(const std::uint32_t key[2], const std::uint32_t counter[3], long n, T* out,
           Transform transform) {

@@ -43,8 +43,3 @@ TEST_CASE("schedule: the spike narrows over its share of the epochs") {
   prior.anneal_share = 0.0;
   CHECK_NEAR(spike_at(prior, s, 0), 1e-4, 1e-16);
 }
-
-TEST_CASE("schedule: epochs of all stages") {
-  CHECK(total_epochs({stage("none", "none"), stage("cosine", "none")}) == 20);
-  CHECK(total_epochs({}) == 0);
-}

@@ -68,7 +68,7 @@ def fit_well(quick_options):
     """Enough training for a good estimate, on all covariates: four need no selection, and a start
     that loses one would say nothing about invariance."""
     options = quick_options("prune", hidden=(8, 4), clip=0.05)
-    stages = (StageOptions(epochs=80, rate_decay="cosine"),)
+    stages = (StageOptions(epochs=80, prior="slab", rate_decay="cosine"),)
     return partial(fit_with, options.replace(training=replace(options.training, stages=stages)))
 
 

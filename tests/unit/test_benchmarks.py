@@ -168,6 +168,7 @@ class Fixed:
     """A method that gives the mean of the outcomes, or takes too long."""
 
     name = "fixed"
+    recipe = ""
 
     def prepare(self) -> None:
         pass

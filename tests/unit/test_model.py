@@ -15,6 +15,8 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
+from cstonet.estimators import Effects
+from cstonet.model import spread_note
 from cstonet.options import FitOptions
 from cstonet.presets import PRESETS, preset
 
@@ -52,7 +54,7 @@ def test_a_fit_has_all_its_parts(fitted):
     assert (fitted.bse > 0).all()
     assert fitted.nobs == N
     assert list(fitted.selection.index) == ["x1", "x2", "x3", "x4"]
-    assert fitted.selection.attrs["fits"] == 4
+    assert fitted.selection.attrs["fits"] == 2  # the starts of a fold share its support
     assert set(fitted.nuisances.fold) == {0, 1}
     assert fitted.runtime > 0
     for text in ("y ~ treat | .", "2-fold cross-fit", f"{P}-4-3-1", "custom", "2 x 2, 3"):
@@ -180,6 +182,27 @@ def test_whole_weights_are_repeated_rows(quick_options):
     assert abs(weighted.params["ATE"] - repeated.params["ATE"]) < tolerance
 
 
+def test_rows_of_weight_zero_have_no_say(frame, options):
+    """Whatever stands in such a row, the fit is that of the others; the row is still predicted."""
+    weights = np.where(np.arange(N) % 8 == 0, 0.0, 1.0)
+    wild = frame.copy()
+    wild.loc[weights == 0, "y"] = 1e6
+    wild.loc[weights == 0, "x1"] = -1e8
+    fits = [
+        cs.fit("y ~ treat | .", data, options=options, weights=weights) for data in (frame, wild)
+    ]
+    assert fits[0].params["ATE"] == pytest.approx(fits[1].params["ATE"], abs=1e-6)
+    assert fits[0].bse["ATE"] == pytest.approx(fits[1].bse["ATE"], rel=1e-6)
+    assert fits[1].cate().notna().all()
+
+
+def test_mostly_weights_of_zero_still_fit(frame, options):
+    weights = np.where(np.arange(N) % 4 == 0, 1.0, 0.0)
+    assert np.isfinite(
+        cs.fit("y ~ treat | .", frame, options=options, weights=weights).params
+    ).all()
+
+
 def test_weights_that_vanish_become_zero():
     """Weights that the data do not hold decay without end; below the range of normal floats the
     CPU would be slow, so the kernel takes such numbers for zero."""
@@ -192,6 +215,7 @@ def test_weights_that_vanish_become_zero():
         search=None,
         starts=1,
         folds=1,
+        repeats=1,
     )
     (network,) = results.networks.networks
     sizes = np.abs(np.concatenate([weights.ravel() for weights in network.weights]))
@@ -250,7 +274,10 @@ def test_none_can_be_a_value(frame, options):
         ({"folds": -3}, "folds must be a whole number from 1"),
         ({"folds": True}, "folds must be a whole number"),
         ({"hidden": (8, 0)}, "hidden must be a tuple of whole numbers"),
-        ({"hidden": [8, 4]}, "hidden must be a tuple of whole numbers"),
+        ({"hidden": [8, 4.0]}, "hidden must be a tuple of whole numbers"),
+        ({"treatment_layer": 9}, "treatment_layer=9, but the network has 3 hidden layers"),
+        ({"validation_fraction": 0.0}, "no rows to measure the noise on"),
+        ({"hidden": (32, 1, 4), "treatment_layer": 3}, "leave the outcome model none"),
         ({"hidden": (4, 1), "treatment_layer": 2}, "needs at least one unit besides"),
         (
             {"hidden": (4,), "treatment_layer": 2},
@@ -362,3 +389,27 @@ def test_fork_after_a_fit(frame, options, fitted):
         child.join(60)
     finally:
         child.kill()
+
+
+# What another seed would change ------------------------------------------------------------------
+
+
+def effects_of(estimate: float) -> Effects:
+    return Effects(
+        names=("ATE",),
+        estimates=np.array([estimate]),
+        covariance=np.array([[0.01]]),
+        influence=np.zeros((4, 1)),
+        n_clipped=0,
+        clip=0.01,
+        variance_kind="paper",
+    )
+
+
+def test_spread_between_repetitions_is_noted_when_large():
+    far, near = [effects_of(2.0), effects_of(2.06)], [effects_of(2.0), effects_of(2.01)]
+    # Standard error 0.1; the mean of two that differ by 0.06 has a standard deviation of 0.03.
+    (note,) = spread_note(effects_of(2.03), far)
+    assert "about 0.30 standard errors" in note
+    assert spread_note(effects_of(2.005), near) == ()
+    assert spread_note(effects_of(2.0), [effects_of(2.0)]) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.iolib.summary2 import summary_col
 
+from cstonet import diagnostics
 from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
@@ -303,3 +305,20 @@ def test_short_forms(results):
 def test_effects_survive_pickling(results):
     again = pickle.loads(pickle.dumps(results.effects))
     np.testing.assert_array_equal(again.covariance, results.effects.covariance)
+
+
+def test_arm_separation_is_the_probability_of_the_right_order(make_results):
+    nuisances = make_results().nuisances
+    p = nuisances.propensity[:, 1]
+    treated, control = p[nuisances.treatment == 1], p[nuisances.treatment == 0]
+    pairs = (treated[:, None] > control).mean() + (treated[:, None] == control).mean() / 2
+    assert diagnostics.arm_separation(nuisances) == pytest.approx(pairs, abs=1e-12)
+    assert 0.6 < pairs < 0.95
+
+
+def test_separated_arms_are_mentioned(make_results):
+    results = make_results()
+    treated = results.nuisances.treatment.astype(float)
+    known = np.column_stack([0.9 - 0.8 * treated, 0.1 + 0.8 * treated])
+    results.nuisances = replace(results.nuisances, propensity=known)
+    assert "all but tell the arms apart (AUC 1.00)" in str(results.summary()).replace("\n    ", " ")

@@ -60,3 +60,30 @@ def test_binary_outcome_stays_as_it_is():
     scale = OutcomeScale.of(y, "binomial")
     np.testing.assert_array_equal(scale.standardise(y), y)
     np.testing.assert_array_equal(scale.restore(y), y)
+
+
+def test_one_wild_value_does_not_set_the_scale():
+    x = np.random.default_rng(0).normal(size=(1000, 1))
+    wild = x.copy()
+    wild[3] = 1e6
+    tame, scaling = column_scaling(x, 6.0), column_scaling(wild, 6.0)
+    # The value is brought in to 10 robust standard deviations, which adds 100/n to a variance of 1.
+    ratio = tame.inverse_scale[0] / scaling.inverse_scale[0]
+    assert 1 <= ratio < 1.1
+    assert abs(scaling.center[0] - tame.center[0]) < 0.02
+
+
+def test_a_rare_dummy_keeps_its_scale():
+    x = np.zeros((1000, 1))
+    x[:4] = 1.0
+    scaling = column_scaling(x, 6.0)
+    assert 1 / scaling.inverse_scale[0] == pytest.approx(x.std())
+
+
+def test_weighted_moments_are_those_of_repeated_rows():
+    x = np.random.default_rng(1).normal(size=(50, 3))
+    times = np.random.default_rng(2).integers(0, 3, size=50)
+    weighted = column_scaling(x, 6.0, times.astype(float))
+    repeated = column_scaling(np.repeat(x, times, axis=0), 6.0)
+    np.testing.assert_allclose(weighted.center, repeated.center, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(weighted.inverse_scale, repeated.inverse_scale, rtol=1e-13)

@@ -24,6 +24,9 @@ FIRST = [[2.0, 0.0], [0.0, -3.0], [0.0, 0.0]]
 SECOND = [[0.5, 0.0], [0.0, 1.0]]
 LAST = [[4.0], [7.0]]
 
+# Plans of which only one thing matters here: whether a search found the supports.
+PRUNED, SEARCHED = SimpleNamespace(search=None), SimpleNamespace(search=object())
+
 
 def network(first=FIRST, second=SECOND, last=LAST, *, fold=0, start=0, bic=0.0):
     """A trained network with these weights, its paths traced by the kernel."""
@@ -48,7 +51,7 @@ def network(first=FIRST, second=SECOND, last=LAST, *, fold=0, start=0, bic=0.0):
 
 def table_of(networks, chosen):
     """The table of these networks; those in `chosen` are one per fold."""
-    fitted = SimpleNamespace(networks=networks, chosen=[(net,) for net in chosen])
+    fitted = SimpleNamespace(networks=networks, chosen=[(net,) for net in chosen], plan=PRUNED)
     return selection_table(("x1", "x2", "x3"), fitted)
 
 
@@ -96,7 +99,9 @@ def test_table_counts_all_networks_and_decides_by_the_chosen():
 def test_averaged_networks_of_a_fold_vote_one_by_one():
     plain, other = network(), network(first=[[0, 0], [0, -3], [2, 0]], start=1)
     again = network(start=2)
-    fitted = SimpleNamespace(networks=[plain, other, again], chosen=[(plain, other, again)])
+    fitted = SimpleNamespace(
+        networks=[plain, other, again], chosen=[(plain, other, again)], plan=PRUNED
+    )
     table = selection_table(("x1", "x2", "x3"), fitted)
     assert table["outcome"].tolist() == [True, False, False]
     np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
@@ -126,3 +131,13 @@ def test_networks_know_their_covariates_by_position():
     table = table_of([small], [small])
     assert table["outcome"].tolist() == [False, False, True]
     assert table["strength"].tolist() == pytest.approx([0, 0, 1])
+
+
+def test_starts_that_share_a_searched_support_count_once():
+    nets = [network(fold=fold, start=start) for fold in range(2) for start in range(3)]
+    fitted = SimpleNamespace(
+        networks=nets, chosen=[tuple(nets[:3]), tuple(nets[3:])], plan=SEARCHED
+    )
+    table = selection_table(("x1", "x2", "x3"), fitted)
+    assert table.attrs["fits"] == 2
+    assert table["outcome_count"].tolist() == [2, 0, 0]
