@@ -127,7 +127,7 @@ def largest_quantile(influence: FloatArray, alpha: float, seed: int) -> float:
     seed : int
         Seed of the draws.
     """
-    if influence.shape[1] == 1:
+    if influence.shape[1] <= 1:
         return float(-ndtri(alpha / 2))
     scale = np.sqrt(np.mean(influence**2, axis=0))
     studentised = influence / np.where(scale > 0, scale, 1.0)

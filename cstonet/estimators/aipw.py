@@ -50,8 +50,8 @@ class Effects:
 
     @property
     def n_contrasts(self) -> int:
-        """How many of the effects are contrasts; they come first, one less than the means."""
-        return len(self.names) // 2
+        """How many of the effects are contrasts. They come first, the means "POM[level]" last."""
+        return sum(not name.startswith("POM[") for name in self.names)
 
     @property
     def standard_errors(self) -> FloatArray:
