@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 import cstonet as cs
+from cstonet import diagnostics
 from cstonet.errors import NotAvailableError, OptionError, UnknownLevelError
 from cstonet.estimators import clip_propensity, estimate_effects
 from cstonet.results import CausalResults
@@ -77,6 +78,21 @@ def test_multilevel_with_two_levels_is_binary(quick_options, recipe):
     assert binary.effect("ATO").estimate == multilevel.effect("ATO[1-0]").estimate
     assert list(multilevel.params.index) == ["ATE[1-0]", "POM[0]", "POM[1]"]
     assert (multilevel.selection["treatment"] == multilevel.selection["treatment[1]"]).all()
+
+
+@pytest.mark.parametrize("recipe", ["search", "prune"])
+def test_risks_in_weighted_arms(simulation, quick_options, recipe):
+    """A binary outcome with weights: effects are risk differences, and means are risks."""
+    data = simulation.data.assign(y=(simulation.data["y"] > 1).astype(int))
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(data))
+    model = cs.CausalStoNet.from_formula("y ~ treat | .", data, weights=weights, reference="high")
+    results = model.fit(options=quick_options(recipe, epochs=30), seed=1, n_jobs=1)
+    assert list(results.params.index[:2]) == ["ATE[placebo-high]", "ATE[low-high]"]
+    assert results.nuisances.mu.min() >= 0
+    assert results.nuisances.mu.max() <= 1
+    assert (results.params[:2] < -3 * results.bse[:2]).all()  # higher doses push y above 1
+    assert "risk difference" in results.summary().as_text()
+    np.testing.assert_allclose(results.influence.mean(), 0, atol=1e-12)
 
 
 def test_relabelling_permutes_the_table(simulation, options, fitted):
@@ -221,6 +237,14 @@ def test_overlap_of_every_level_in_every_arm(results, simulation):
     assert row["n"] == len(own)
     total = clip_propensity(simulation.propensity, 0.02).n_clipped
     assert (table.xs("all", level="arm")["n_clipped"] == total).all()
+
+
+def test_separated_arm_is_reported(results, simulation):
+    """One arm whose units all are likelier to receive it than any other unit."""
+    assert diagnostics.arm_separation(results.nuisances) < 0.8
+    own = simulation.treatment == 1
+    p = np.where(own[:, None], [0.1, 0.8, 0.1], [0.4, 0.2, 0.4])
+    assert diagnostics.arm_separation(replace(results.nuisances, propensity=p)) == 1
 
 
 def test_balance_of_every_arm_against_the_reference(results, simulation):
