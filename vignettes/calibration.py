@@ -155,7 +155,7 @@ annealing = base.replace(
 )
 large = cs.datasets.simulation2(n=8000, seed=1)
 pruned = cs.CausalStoNet.from_formula(large.formula, large.data).fit(
-    options=annealing, folds=1, starts=1, seed=1
+    options=annealing, folds=1, starts=1, repeats=1, seed=1
 )
 epochs = pruned.trace.assign(clock=np.arange(len(pruned.trace)))
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2))
@@ -207,6 +207,6 @@ treat = rng.integers(0, 2, size=1000)
 found = {}
 for name, shape in shapes.items():
     y = shape + treat + rng.standard_normal(1000)
-    fit = cs.CausalStoNet(y, treat, x).fit(seed=1, folds=2, starts=1)
+    fit = cs.CausalStoNet(y, treat, x).fit(seed=1, starts=1, repeats=1)
     found[name] = ", ".join(fit.selection.index[fit.selection["outcome"]]) or "nothing"
 pd.Series(found, name="found for the outcome").to_frame()
