@@ -273,8 +273,7 @@ class StructureSearch:
         )
 
     def _weights(self) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self._data.weights[self._rows].astype(np.float64)
-        return weights
+        return np.asarray(self._data.weights[self._rows], dtype=np.float64)
 
     def _refit(self, structure: Structure) -> _Working:
         """Train a working network on the supports and take its residuals and directions."""

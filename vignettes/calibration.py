@@ -14,8 +14,9 @@
 #
 # *Nobody set a learning rate, a noise level or a penalty. Who did?* The published recipe for
 # training a Causal-StoNet needs some twenty numbers per data set, among them learning rates from
-# $10^{-3}$ down to $5\cdot 10^{-13}$. The default preset sets everything from the data or does
-# without. This page shows what is set, from what, and how to see it in a fit.
+# $10^{-3}$ down to $5\cdot 10^{-13}$. The default preset needs none: what depends on the data is set
+# from the data, and what is left are constants in standardised units, the same for everybody. This
+# page shows what is set, from what, and how to see it in a fit.
 
 # %%
 import dataclasses
@@ -41,6 +42,10 @@ from cstonet.presets import preset
 # | width of the network | the cube root of the training rows | the slab's ridge bounds the complexity, not the width |
 # | epochs and minibatch | the training rows | about the same number of updates at every sample size |
 #
+# Constants: the slab's variance 0.1, the rate 0.01 that falls to zero, 4000 updates (2400 in the
+# search), a margin of 0.1 on the search's thresholds, its working network of 16-8-4 units, and the
+# bound of 6 standard deviations on a covariate's values.
+#
 # The plan of a fit has the numbers, before anything is trained.
 
 # %%
@@ -52,12 +57,12 @@ pd.Series(
     {
         "network": plan.network_label,
         "working network of the search": plan.search_network.label,
-        "latent variances": plan.training.sampler.variance,
-        "latent steps": tuple(round(s, 6) for s in stage.step),
+        "latent variances": ", ".join(f"{v:g}" for v in plan.training.sampler.variance),
+        "latent steps": ", ".join(f"{s:.2g}" for s in stage.step),
         "slab variance": plan.training.prior.slab_variance,
         "rows per minibatch": plan.training.batch_size,
         "epochs": stage.epochs,
-        "folds, starts": (plan.folds, plan.starts),
+        "folds, starts, repeats": (plan.folds, plan.starts, plan.repeats),
     }
 ).to_frame("value")
 
@@ -71,8 +76,8 @@ pd.Series(
 # The search starts from no covariate at all. In each round a small network is fitted to the current
 # support, and every covariate outside is scored by what its weights would do to the likelihood:
 # directly, in interaction with the treatment, and through every hidden unit. The best are admitted
-# if they exceed what the largest of so many scores would reach by chance. At the end each covariate
-# must show that it would be admitted again.
+# if they exceed what the largest of so many scores would reach by chance. At the end the last
+# admitted must show that they would be admitted again.
 
 # %%
 res = model.fit(seed=1)
@@ -85,7 +90,7 @@ fig, ax = plt.subplots(figsize=(7, 3.2))
 place = np.arange(len(first))
 ax.bar(place, first["score"], color="tab:blue", label="score |z|")
 ax.step(place, first["threshold"], where="mid", color="black", label="threshold")
-ax.set_xticks(place, [f"{c}\nround {r}" for c, r in zip(first["covariate"], first["round"])])
+ax.set_xticks(place, first["covariate"] + "\nround " + first["round"].astype(str))
 ax.set_title("Covariates of the outcome in order of admission, fold 1")
 ax.legend(frameon=False)
 fig.tight_layout()
@@ -150,7 +155,7 @@ annealing = base.replace(
 )
 large = cs.datasets.simulation2(n=8000, seed=1)
 pruned = cs.CausalStoNet.from_formula(large.formula, large.data).fit(
-    options=annealing, folds=1, starts=1, seed=1
+    options=annealing, folds=1, starts=1, repeats=1, seed=1
 )
 epochs = pruned.trace.assign(clock=np.arange(len(pruned.trace)))
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2))
@@ -169,9 +174,10 @@ kept
 # %% [markdown]
 # ## Several starts, one answer
 #
-# A network's training ends in one of many good places. The estimate averages the networks of
-# several starts, so another seed moves it by a fraction of its standard error; the summary says by
-# how much when that is more than a tenth.
+# A network's training ends in one of many good places, and another dealing of the folds finds
+# slightly other supports. The estimate averages several starts and two repetitions of the whole
+# cross-fitting; what these two differ by tells how far another seed would move it, and the summary
+# mentions it when that is more than a tenth of the standard error.
 
 # %%
 small = cs.datasets.simulation1(n=1000, p=50, seed=2)
@@ -201,6 +207,6 @@ treat = rng.integers(0, 2, size=1000)
 found = {}
 for name, shape in shapes.items():
     y = shape + treat + rng.standard_normal(1000)
-    fit = cs.CausalStoNet(y, treat, x).fit(seed=1, folds=2, starts=1)
+    fit = cs.CausalStoNet(y, treat, x).fit(seed=1, starts=1, repeats=1)
     found[name] = ", ".join(fit.selection.index[fit.selection["outcome"]]) or "nothing"
 pd.Series(found, name="found for the outcome").to_frame()

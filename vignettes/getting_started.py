@@ -68,7 +68,8 @@ print(res.summary())
 # * *Outcome*, *Treatment*: the family of the outcome (inferred here, see the notes) and the two
 #   levels; the second is "treated".
 # * *Estimator*: AIPW, a doubly robust estimator. *k-fold cross-fit* means that each unit's expected
-#   outcomes and treatment probability come from networks that never saw this unit.
+#   outcomes and treatment probability come from networks that never saw this unit; *2 x*, that all
+#   of it is done twice with other folds, and averaged.
 # * *Observations*: with the sizes of the two arms.
 # * *Units clipped*: how many estimated treatment probabilities were too close to 0 or 1 and were
 #   moved to the bound. More than a few ask for a look at the overlap below.
@@ -83,7 +84,7 @@ print(res.summary())
 # any regression table.
 #
 # **The selection.** The covariates that a path of kept weights connects with the treatment or with
-# the outcome; in brackets, in how many of the trained networks.
+# the outcome; in brackets, in how many of the supports that were found, one per fold and repetition.
 #
 # **The notes** say what the reader must know to trust the numbers above.
 #
