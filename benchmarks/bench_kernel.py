@@ -72,7 +72,8 @@ def with_epochs(name: str, epochs: int) -> FitOptions:
     base = preset(name if name == "calibrated" else "paper:simulation1")
     stage = next(stage for stage in base.training.stages if stage.prior != "none")
     stage = replace(stage, epochs=epochs, prune=False)
-    training = replace(base.training, stages=(stage,), batch_size=BATCH)
+    # No rows are held out, so that an epoch is nothing but its minibatches.
+    training = replace(base.training, stages=(stage,), batch_size=BATCH, estimate_variance=False)
     return base.replace(
         training=training,
         hidden=HIDDEN,
@@ -80,6 +81,7 @@ def with_epochs(name: str, epochs: int) -> FitOptions:
         search=None,
         starts=1,
         folds=1,
+        repeats=1,
         validation_fraction=0.0,
     )
 

@@ -121,13 +121,17 @@ class ScoreTests:
         products = np.ascontiguousarray(residuals * self._directions, np.float32)
         return _core.score_statistics(self._data, self._rows, products, self._threads, self._stop)
 
+    def _magnitudes(self) -> NDArray[np.float32]:
+        z = self.statistics()
+        return np.abs(z, out=z)  # in place: there are millions at high p
+
     def largest(self) -> Largest:
         """Largest |z| of every covariate."""
-        return self._largest(np.abs(self.statistics()))
+        return self._largest(self._magnitudes())
 
     def _largest(self, z: NDArray[np.float32]) -> Largest:
         return Largest(
-            overall=z.max(axis=(0, 2)).astype(np.float64),
+            overall=np.maximum(z[0], z[1]).max(axis=1).astype(np.float64),
             main=z[:, :, self._main].max(axis=(0, 2)).astype(np.float64),
         )
 
@@ -146,7 +150,7 @@ class ScoreTests:
         """
         admitted: list[Candidate] = []
         while len(admitted) < most:
-            z = np.abs(self.statistics())
+            z = self._magnitudes()
             best = self._largest(z)
             excess = np.maximum(best.overall - critical.overall, best.main - critical.main)
             excess[[*inside, *(c.covariate for c in admitted)]] = -math.inf
