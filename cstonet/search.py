@@ -35,6 +35,7 @@ from cstonet.splits import Split
 from cstonet.structure import Structure
 
 Model = Literal["treatment", "outcome"]
+Kind = Literal["grow", "prune", "keep", "try"]
 
 # Kernel tasks of the search are told from final starts by their start numbers.
 _FIRST_SEARCH_START = 1_000_000
@@ -84,7 +85,7 @@ class Move:
 
     fold: int
     round: int
-    move: Literal["grow", "prune", "keep", "try"]
+    move: Kind
     model: Model
     covariate: int
     score: float
@@ -335,10 +336,10 @@ class StructureSearch:
             ),
         )
 
-    def _record(self, move: str, model: Model, candidates: list[Candidate]) -> None:
+    def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
         self.moves += [
-            Move(self._fold, self._round, move, model, **dataclasses.asdict(candidate))  # type: ignore[arg-type]
-            for candidate in candidates
+            Move(self._fold, self._round, move, model, c.covariate, c.score, c.threshold)
+            for c in candidates
         ]
 
 
