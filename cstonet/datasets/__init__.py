@@ -2,7 +2,23 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.mediation import (
+    MediationSimulation,
+    linear_mediation,
+    one_mediator,
+    three_mediators,
+)
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
-__all__ = ["Simulation", "ThreeArms", "simulation1", "simulation2", "three_arms"]
+__all__ = [
+    "MediationSimulation",
+    "Simulation",
+    "ThreeArms",
+    "linear_mediation",
+    "one_mediator",
+    "simulation1",
+    "simulation2",
+    "three_arms",
+    "three_mediators",
+]

@@ -1,6 +1,13 @@
 """From nuisances to effects: the clip, the AIPW scores, the variance. No network in sight."""
 
 from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
+from cstonet.estimators.mediation import (
+    MediationEffects,
+    MediationNuisances,
+    Proportion,
+    estimate_mediation,
+    mediation_scores,
+)
 from cstonet.estimators.nuisances import (
     Clipped,
     Nuisances,
@@ -24,4 +31,9 @@ __all__ = [
     "Target",
     "TARGETS",
     "estimate_target",
+    "MediationNuisances",
+    "MediationEffects",
+    "Proportion",
+    "mediation_scores",
+    "estimate_mediation",
 ]
