@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cstonet.errors import OptionError
 from cstonet.options import Activation
 
 BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+
+# Latent units that each hidden layer gains per outcome after the first.
+_UNITS_PER_OUTCOME = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,20 @@ class NetworkSpec:
     def with_inputs(self, inputs: int) -> NetworkSpec:
         """The same layers on another number of covariates."""
         return NetworkSpec(inputs, self.activation, self.layers)
+
+    def with_outcomes(self, families: tuple[BlockFamily, ...]) -> NetworkSpec:
+        """The same network for several outcomes, each a block with a variance of its own.
+
+        Every hidden layer gains latent units for the outcomes after the first, so that each has
+        some to itself.
+        """
+        more = _UNITS_PER_OUTCOME * (len(families) - 1)
+        hidden = tuple(
+            tuple(block if block.visible else replace(block, size=block.size + more) for block in layer)
+            for layer in self.layers[:-1]
+        )
+        outcomes = tuple(Block(family, 1, visible=True, feeds=False) for family in families)
+        return NetworkSpec(self.inputs, self.activation, (*hidden, outcomes))
 
 
 def causal_network(

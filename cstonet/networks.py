@@ -36,9 +36,9 @@ def level_dummies(levels: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """d predictor / d first-layer units, shape (m, units): outcome, each treatment unit."""
+    """d predictor / d first-layer units, shape (m, units): each outcome, each treatment unit."""
 
-    outcome: NDArray[np.float64]
+    outcome: tuple[NDArray[np.float64], ...]
     treatment: tuple[NDArray[np.float64], ...]
 
 
@@ -55,9 +55,9 @@ class TrainedNetwork:
     weights, masks, biases
         Per layer: (inputs, units), (inputs, units), (units,).
     variance
-        Estimated outcome variance in network units (1 for binary outcomes).
+        Estimated variance of the (first) outcome in network units (1 for binary outcomes).
     log_likelihood : (2,)
-        Of treatment and outcome, over the fold's training rows.
+        Of treatment and outcome (or outcomes), over the fold's training rows.
     bic
         The criterion among starts.
     selects_treatment, selects_outcome : (q,)
@@ -94,7 +94,7 @@ class TrainedNetwork:
             log_likelihood=result.log_likelihood,
             bic=result.bic,
             selects_treatment=np.array(result.reaches[TREATMENT], dtype=bool),
-            selects_outcome=np.array(result.reaches[OUTCOME], dtype=bool),
+            selects_outcome=np.array(result.reaches[OUTCOME:], dtype=bool).any(axis=0),
         )
 
     def selects(self, block: int) -> NDArray[np.bool_]:
@@ -113,10 +113,17 @@ class TrainedNetwork:
 
         The latter, shape (m, L-1), are those of all levels but the reference.
         """
+        outcomes, probability = self.visible_means(data, rows, threads)
+        return outcomes[:, :, -1], probability
+
+    def visible_means(
+        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same for a network with J outcomes, whose means have shape (m, L, J)."""
         # Visible units to predict under: each treatment level. The outcome feeds nothing, so its
         # value is immaterial.
         dummies = level_dummies(self.spec.treatment_width + 1)
-        clamp = np.pad(dummies, ((0, 0), (0, 1))).astype(np.float32)
+        clamp = np.pad(dummies, ((0, 0), (0, self.spec.units[-1]))).astype(np.float32)
         means = _core.predict(
             self.spec,
             list(self.weights),
@@ -127,7 +134,8 @@ class TrainedNetwork:
             clamp,
             threads,
         ).astype(np.float64)
-        return means[:, :, -1].T, means[0, :, :-1]
+        own = self.spec.treatment_width
+        return means[:, :, own:].transpose(1, 0, 2), means[0, :, :own]
 
     def first_layer_slopes(
         self, data: _core.Dataset, rows: NDArray[np.int64], treatment: NDArray[np.float64]
@@ -159,10 +167,10 @@ class TrainedNetwork:
             return signal
 
         depth = len(weights) - 1
-        outcome = descend(np.ones((len(rows), 1)), depth)
+        outcomes = (descend(np.tile(u, (len(rows), 1)), depth) for u in np.eye(self.spec.units[-1]))
         units = np.eye(weights[treatment_layer].shape[1])[-own:]
         treatments = (descend(np.tile(unit, (len(rows), 1)), treatment_layer) for unit in units)
-        return Slopes(outcome=outcome, treatment=tuple(treatments))
+        return Slopes(outcome=tuple(outcomes), treatment=tuple(treatments))
 
     def path_strength(self, block: int) -> NDArray[np.float64]:
         """Share of each connected covariate in the total weight of paths to a block, shape (q,).

@@ -56,27 +56,55 @@ class TrainingData:
     covariates
         As the kernel reads them.
     visible : (n, L)
-        Treatment as L-1 dummies, and standardised outcome.
+        Treatment as L-1 dummies, and standardised outcome (or outcomes).
     weights : (n,)
         Row weights.
     family
-        Of the outcome.
+        Of the outcome; "binomial" if that of any of several is.
+    outcomes
+        How many columns at the end of ``visible`` are outcomes.
     """
 
     covariates: _core.Dataset
     visible: NDArray[np.float32]
     weights: NDArray[np.float32]
     family: str
+    outcomes: int = 1
 
     @property
     def treatment(self) -> NDArray[np.float64]:
         """Treatment as dummies of all levels but the reference, shape (n, L-1)."""
-        return self.visible[:, :-1].astype(np.float64)
+        return self.visible[:, : -self.outcomes].astype(np.float64)
 
     @property
     def outcome(self) -> NDArray[np.float64]:
-        """Standardised outcome, shape (n,)."""
-        return self.visible[:, -1].astype(np.float64)
+        """Standardised outcomes, shape (n, outcomes)."""
+        return self.visible[:, -self.outcomes :].astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """What a search may do beside what the data say; by default, everything.
+
+    Attributes
+    ----------
+    models
+        The models whose supports are searched for.
+    always
+        Covariates that the outcome model holds from the start and never drops.
+    one_of
+        Covariates of which the outcome model always holds at least one.
+    familiar
+        Covariates that are tested at the bar of few, as are those that the other model holds.
+    barred
+        Covariates that cannot explain the treatment.
+    """
+
+    models: tuple[Model, ...] = ("outcome", "treatment")
+    always: tuple[int, ...] = ()
+    one_of: tuple[int, ...] = ()
+    familiar: tuple[int, ...] = ()
+    barred: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +151,8 @@ class StructureSearch:
         As for training.
     stop
         Called now and then; may raise to stop.
+    scope
+        What the search may do.
     """
 
     def __init__(
@@ -137,7 +167,10 @@ class StructureSearch:
         seed: int,
         threads: int,
         stop: Callable[[int], object] | None = None,
+        scope: SearchScope | None = None,
     ) -> None:
+        self._scope = SearchScope() if scope is None else scope
+        self._always = self._scope.always
         self._data = data
         self._split = split
         self._network = network
@@ -156,13 +189,16 @@ class StructureSearch:
 
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
-        structure = Structure()
+        if self._scope.one_of:
+            scores = self._tests(self._refit(Structure()), "outcome").largest().main
+            self._always += (max(self._scope.one_of, key=lambda j: scores[j]),)
+        structure = Structure(outcome=self._always)
         if self._options.screen is not None:
             self._screen(self._options.screen)
         while True:
             structure = self._grow(structure)
-            structure = self._prune(structure, "outcome")
-            structure = self._prune(structure, "treatment")
+            for model in self._scope.models:
+                structure = self._prune(structure, model)
             tried = self._try_spread(structure)
             if tried == structure:
                 return structure
@@ -174,7 +210,9 @@ class StructureSearch:
             working = self._refit(structure)
             outcome = self._admit(structure, working, "outcome")
             structure = structure.with_outcome(structure.outcome + outcome)
-            treatment = self._admit(structure, working, "treatment")
+            treatment: tuple[int, ...] = ()
+            if "treatment" in self._scope.models:
+                treatment = self._admit(structure, working, "treatment")
             structure = structure.with_treatment(structure.treatment + treatment)
             if not outcome and not treatment:
                 break
@@ -184,8 +222,11 @@ class StructureSearch:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
         critical = self._everywhere(tests)
-        shared = [j for j in other if j not in support]
+        shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in support]
         critical.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
+        if model == "treatment":
+            critical.overall[list(self._scope.barred)] = np.inf
+            critical.main[list(self._scope.barred)] = np.inf
         found = tests.admit(
             critical, inside=support, most=_FIRST_ADMISSIONS + len(support) // _GROWTH
         )
@@ -195,7 +236,8 @@ class StructureSearch:
     def _prune(self, structure: Structure, model: Model) -> Structure:
         support = list(_supports(structure, model)[0])
         kept = 0
-        for covariate in reversed(support.copy()):
+        held = self._always if model == "outcome" else ()
+        for covariate in reversed([j for j in support if j not in held]):
             rest = tuple(j for j in support if j != covariate)
             without = _with_support(structure, model, rest)
             tests = self._tests(self._refit(without), model)
@@ -220,13 +262,13 @@ class StructureSearch:
         """Put covariates that move the spread of the outcome's residuals to the test."""
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
-        residual = self._refit(structure).outcome[0].residual
-        weights = self._weights()
-        spread = weights * (residual**2 - np.average(residual**2, weights=weights))
+        weights, one = self._weights(), np.ones((len(self._rows), 1))
+        squares = [part.residual**2 for part in self._refit(structure).outcome]
+        spreads = [weights * (square - np.average(square, weights=weights)) for square in squares]
         tests = ScoreTests(
             self._data.covariates,
             self._rows,
-            [Scored(spread, np.ones((len(self._rows), 1)), main=1)],
+            [Scored(spread, one, main=1) for spread in spreads],
             threads=self._threads,
             stop=self._stop,
         )
@@ -306,11 +348,11 @@ class StructureSearch:
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
-        mu, probability = net.means(data.covariates, rows, self._threads)
+        mu, probability = net.visible_means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]
         levels = level_dummies(mu.shape[1])
         codes = (treatment @ np.arange(1, len(levels))).astype(np.int64)
-        expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
+        residuals = data.outcome[rows] - mu[np.arange(len(rows)), codes]
         slopes = net.first_layer_slopes(data.covariates, rows, treatment)
         members = [
             data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
@@ -321,14 +363,14 @@ class StructureSearch:
         if len(levels) > 2:  # the reference has no predictor, hence no slopes
             surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
             level_slopes.append(one[:, :0])
-        outcome_directions = [one, surprise, normalised(slopes.outcome), members[0]]
         return _Working(
-            outcome=(
+            outcome=tuple(
                 Scored(
-                    data.outcome[rows] - expected,
-                    np.hstack(outcome_directions),
+                    residual,
+                    np.hstack([one, surprise, normalised(slope), members[0]]),
                     main=1 + surprise.shape[1],
-                ),
+                )
+                for residual, slope in zip(residuals.T, slopes.outcome, strict=True)
             ),
             treatment=tuple(
                 Scored(residual, np.hstack([one, normalised(slope), members[1]]), main=1)

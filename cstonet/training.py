@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from cstonet.errors import NumericalError, OptionError
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
-from cstonet.search import Move, StructureSearch, TrainingData
+from cstonet.search import Move, SearchScope, StructureSearch, TrainingData
 from cstonet.splits import Split, make_splits
 
 Progress = Callable[[int, int], object]
@@ -32,7 +33,18 @@ _SEARCH_UNITS, _TRAIN_UNITS = 50, 50
 
 
 @dataclass(frozen=True, slots=True)
-class _FoldResult:
+class FoldJob:
+    """What is to be searched for and trained in a fold."""
+
+    data: TrainingData
+    plan: Plan
+    scope: SearchScope = SearchScope()
+
+
+@dataclass(frozen=True, slots=True)
+class FoldResult:
+    """What came of it: every start, why some were given up, how it went."""
+
     networks: tuple[TrainedNetwork, ...]
     failures: tuple[str, ...]
     trace: pd.DataFrame
@@ -86,9 +98,16 @@ def thread_count(n_jobs: object) -> int:
 
 
 def train_networks(
-    design: Design, plan: Plan, *, threads: int, progress: Progress | None = None
+    design: Design,
+    plan: Plan,
+    *,
+    threads: int,
+    progress: Progress | None = None,
+    scope: SearchScope | None = None,
 ) -> tuple[FittedNetworks, _core.Dataset]:
     """Train the networks of every fold and choose among their starts by BIC.
+
+    ``scope`` says what the structure search may do, by default everything.
 
     Returns
     -------
@@ -120,39 +139,46 @@ def train_networks(
         weights=weights.astype(np.float32),
         family=design.family,
     )
-    results = _run_folds(data, plan, splits, threads, progress)
-    networks = tuple(net for result in results for net in result.networks)
-    failures = tuple(failure for result in results for failure in result.failures)
+    job = FoldJob(data, plan, SearchScope() if scope is None else scope)
+    results = run_folds([job] * len(splits), splits, threads, progress)
     fitted = FittedNetworks(
         plan=plan,
         splits=splits,
-        networks=networks,
-        chosen=tuple(_best_starts(result, plan.ensemble) for result in results),
-        failures=failures,
         x_scaling=x_scaling,
         y_scale=y_scale,
-        trace=pd.concat([result.trace for result in results], ignore_index=True),
-        search=_search_frame(design.covariates, results),
         threads=threads,
+        **collect(results, plan, design.covariates),
     )
     return fitted, data.covariates
 
 
-def _run_folds(
-    data: TrainingData,
-    plan: Plan,
+def collect(
+    results: list[FoldResult], plan: Plan, covariates: tuple[str, ...]
+) -> dict[str, Any]:
+    """The fields of :class:`FittedNetworks` that the results of the folds fill."""
+    return {
+        "networks": tuple(net for result in results for net in result.networks),
+        "chosen": tuple(_best_starts(result, plan.ensemble) for result in results),
+        "failures": tuple(failure for result in results for failure in result.failures),
+        "trace": pd.concat([result.trace for result in results], ignore_index=True),
+        "search": _search_frame(covariates, results),
+    }
+
+
+def run_folds(
+    jobs: Sequence[FoldJob],
     splits: tuple[Split, ...],
     threads: int,
     progress: Progress | None,
-) -> list[_FoldResult]:
+) -> list[FoldResult]:
     """Folds side by side, each on its share of the threads; Ctrl-C stops them all."""
     monitor = _Monitor(len(splits))
     workers = min(threads, len(splits))
     inner = max(1, threads // workers)
     with ThreadPoolExecutor(workers) as pool:
         futures = [
-            pool.submit(_run_fold, data, plan, split, fold, inner, monitor)
-            for fold, split in enumerate(splits)
+            pool.submit(_run_fold, job, split, fold, inner, monitor)
+            for fold, (job, split) in enumerate(zip(jobs, splits, strict=True))
         ]
         try:
             _await(futures, monitor, progress)
@@ -165,7 +191,7 @@ def _run_folds(
 
 
 def _await(
-    futures: list[Future[_FoldResult]], monitor: _Monitor, progress: Progress | None
+    futures: list[Future[FoldResult]], monitor: _Monitor, progress: Progress | None
 ) -> None:
     while True:
         done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
@@ -178,9 +204,10 @@ def _await(
 
 
 def _run_fold(
-    data: TrainingData, plan: Plan, split: Split, fold: int, threads: int, monitor: _Monitor
-) -> _FoldResult:
+    job: FoldJob, split: Split, fold: int, threads: int, monitor: _Monitor
+) -> FoldResult:
     """Search (if planned) and train the starts of one fold."""
+    data, plan = job.data, job.plan
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
     network = plan.network
@@ -202,6 +229,7 @@ def _run_fold(
             seed=plan.seed,
             threads=threads,
             stop=searching,
+            scope=job.scope,
         )
         structure = search.run()
         moves, inputs = tuple(search.moves), structure.inputs
@@ -222,7 +250,7 @@ def _run_fold(
         lambda done: monitor.advance(fold, _SEARCH_UNITS + _TRAIN_UNITS * done // max(epochs, 1)),
         masks,
     )
-    return _FoldResult(
+    return FoldResult(
         networks=tuple(
             TrainedNetwork.from_task(fold, start, network, result)
             for start, result in enumerate(results)
@@ -238,7 +266,7 @@ def _run_fold(
     )
 
 
-def _best_starts(result: _FoldResult, ensemble: int) -> tuple[TrainedNetwork, ...]:
+def _best_starts(result: FoldResult, ensemble: int) -> tuple[TrainedNetwork, ...]:
     if not result.networks:
         raise NumericalError(
             f"Every start of a fold diverged ({result.failures[0]}). The learning rates do not "
@@ -252,7 +280,9 @@ def _best_starts(result: _FoldResult, ensemble: int) -> tuple[TrainedNetwork, ..
 def _trace_frame(plan: Plan, fold: int, results: list[_core.TaskResult]) -> pd.DataFrame:
     columns = ["stage", "epoch", "spike_variance", "nonzero"]
     columns += [f"log_likelihood_{i + 1}" for i in range(len(plan.network.layers))]
-    for name in ("treatment", "outcome"):
+    outcomes = plan.network.units[-1]
+    numbered = [f"outcome{j + 1}" for j in range(outcomes)] if outcomes > 1 else ["outcome"]
+    for name in ("treatment", *numbered):
         columns += [f"held_out_{name}", f"{name}_variance"]
     # A start that broke down in its first epoch has no rows, and then no columns either.
     traces = [result.trace.reshape(-1, len(columns)) for result in results]
@@ -265,7 +295,7 @@ def _trace_frame(plan: Plan, fold: int, results: list[_core.TaskResult]) -> pd.D
     return trace
 
 
-def _search_frame(covariates: tuple[str, ...], results: list[_FoldResult]) -> pd.DataFrame:
+def _search_frame(covariates: tuple[str, ...], results: list[FoldResult]) -> pd.DataFrame:
     columns = [field.name for field in dataclasses.fields(Move)]
     moves = [dataclasses.asdict(move) for result in results for move in result.moves]
     frame = pd.DataFrame(moves, columns=columns)
