@@ -22,11 +22,11 @@ from .errors import (
     DataError,
     EmptyDataError,
     FormulaError,
-    NotAvailableError,
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
 from .leaks import check_no_outcome, check_no_treatment
+from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
     Family,
     TreatmentKind,
@@ -79,6 +79,8 @@ class Design:
         Labels of the n rows.
     n_dropped : int
         Rows left out because of missing values.
+    mediators : Mediators or None
+        What lies between treatment and outcome, if the formula names any.
     """
 
     y: NDArray[np.float64]
@@ -96,6 +98,7 @@ class Design:
     spec: CovariateSpec
     index: pd.Index
     n_dropped: int
+    mediators: Mediators | None = None
 
     @classmethod
     def from_formula(
@@ -109,7 +112,7 @@ class Design:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> Design:
-        """Read ``outcome ~ treatment | covariates`` and take the columns from a frame.
+        """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
         Parameters
         ----------
@@ -137,11 +140,6 @@ class Design:
         """
         _check_options(family, treatment, missing)
         parsed = parse_formula(formula)
-        if parsed.mediators:
-            raise NotAvailableError(
-                f"The formula {formula!r} names mediators, which this release cannot analyse. "
-                "Write 'outcome ~ treatment | covariates'."
-            )
         frame = as_frame(data)
         _check_rows(frame)
         y = Vector.from_expression(parsed.outcome, frame)
@@ -149,15 +147,19 @@ class Design:
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
         w = _weights(weights, frame)
+        check_parts(parsed, frame)
         selected = select_columns(
             parsed.covariates,
             frame.columns,
             outcome=y.columns,
             treatment=treat.columns,
-            set_aside=() if w is None else w.columns,
+            set_aside=(*(() if w is None else w.columns), *named_columns(parsed.mediators, frame)),
         )
         sources = Sources.select(frame, selected.columns, selected.inputs(frame.columns))
-        raw = _Raw(y, treat, w, sources, selected, "frame", formula)
+        mediators = None
+        if parsed.mediators:
+            mediators = RawMediators.from_formula(parsed, frame, y, treat, w)
+        raw = _Raw(y, treat, w, sources, selected, "frame", formula, mediators)
         return raw.check(family, treatment, reference, missing)
 
     @classmethod
@@ -173,6 +175,7 @@ class Design:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
+        mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> Design:
         """Take outcome, treatment and covariates from arrays.
 
@@ -188,6 +191,8 @@ class Design:
             As in :meth:`from_formula`.
         weights : array-like (n,), optional
             Observation weights.
+        mediators : array-like (n,) or (n, J), or DataFrame, optional
+            What lies between treatment and outcome.
 
         Raises
         ------
@@ -211,7 +216,9 @@ class Design:
             frame, source = array_to_frame(X, names), "array"
             check_unique(frame.columns)
         _check_rows(frame)
-        index = _common_index(len(frame), X=X, y=y, treat=treat, weights=weights)
+        index = _common_index(
+            len(frame), X=X, y=y, treat=treat, weights=weights, mediators=mediators
+        )
         if source == "array":
             frame.index = index
         return _Raw(
@@ -222,6 +229,9 @@ class Design:
             selected=Selected(tuple(frame.columns)),
             source=source,
             formula=None,
+            mediators=None
+            if mediators is None
+            else RawMediators.from_values(mediators, len(frame)),
         ).check(family, treatment, reference, missing)
 
 
@@ -236,6 +246,7 @@ class _Raw:
     selected: Selected
     source: Source
     formula: str | None
+    mediators: RawMediators | None = None
 
     def check(
         self,
@@ -271,6 +282,9 @@ class _Raw:
             spec=spec,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
+            mediators=None
+            if raw.mediators is None
+            else raw.mediators.check(y, codes, X, names, found_kind),
         )
 
     def _complete(self, missing: Missing) -> _Raw:
@@ -279,6 +293,8 @@ class _Raw:
         if self.weights is not None:
             gaps |= self.weights.gaps
         gaps |= self.sources.gaps()
+        if self.mediators is not None:
+            gaps |= self.mediators.sources.gaps()
         if not gaps.counts:
             return self
         if missing == "raise":
@@ -303,6 +319,7 @@ class _Raw:
             treatment=self.treatment.rows(keep),
             weights=None if self.weights is None else self.weights.rows(keep),
             sources=self.sources.rows(keep),
+            mediators=None if self.mediators is None else self.mediators.rows(keep),
         )
 
 

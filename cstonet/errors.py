@@ -127,6 +127,18 @@ class TreatmentLeakError(DataError):
     """A covariate is the treatment itself, possibly relabelled."""
 
 
+class MediatorTypeError(DataError, TypeError):
+    """A mediator is neither numeric nor has two levels."""
+
+
+class ConstantMediatorError(DataError):
+    """A mediator takes a single value."""
+
+
+class MediatorLeakError(DataError):
+    """A mediator is the outcome, the treatment, a covariate or another mediator."""
+
+
 class UnknownLevelError(DataError):
     """A reference or a contrast names a value that the treatment does not take."""
 
