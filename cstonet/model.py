@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
-from cstonet.estimators import Effects, Nuisances, estimate_effects
+from cstonet.estimators import Effects, Nuisances, estimate_effects, estimate_mediation
+from cstonet.mediation import estimate as estimate_repetition
+from cstonet.mediation import mediation_nuisances, mediation_selection, mediator_table
+from cstonet.mediation_models import averaged
+from cstonet.mediation_networks import mediation_plan, train_mediation
+from cstonet.mediation_results import MediationResults
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
@@ -50,6 +55,9 @@ class CausalStoNet:
         What to do with missing values.
     weights : array_like, (n,), optional
         Sampling weights of the rows.
+    mediators : array_like (n,) or (n, J), or DataFrame, optional
+        What lies between a binary treatment and the outcome, numbers or two levels each. The fit
+        then estimates total, natural direct and natural indirect effects.
 
     See Also
     --------
@@ -75,6 +83,7 @@ class CausalStoNet:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
+        mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> None:
         self.design = Design.from_arrays(
             y,
@@ -86,6 +95,7 @@ class CausalStoNet:
             reference=reference,
             missing=missing,
             weights=weights,
+            mediators=mediators,
         )
 
     @classmethod
@@ -100,13 +110,14 @@ class CausalStoNet:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> CausalStoNet:
-        """A model from ``outcome ~ treatment | covariates`` and a data frame.
+        """A model from ``outcome ~ treatment | covariates [| mediators]`` and a data frame.
 
         Parameters
         ----------
         formula
             ``.`` stands for every column not yet named; patsy terms such as ``C(g)``,
-            ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates.
+            ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates. Mediators, if any, make
+            the fit a mediation analysis.
         data
             One row per unit.
         family, treatment, reference, missing, weights
@@ -143,7 +154,8 @@ class CausalStoNet:
             if value is not None or name not in ("starts", "folds")
         }
         label = preset if options is None else "custom"
-        return make_plan(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
+        make = make_plan if self.design.mediators is None else mediation_plan
+        return make(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
 
     def fit(
         self,
@@ -182,12 +194,15 @@ class CausalStoNet:
         Returns
         -------
         CausalResults
+            :class:`~cstonet.mediation_results.MediationResults` if the formula names mediators.
         """
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads = thread_count(n_jobs)
         design = self.design
         check_folds(design.treatment, design.treatment_levels, plan.folds)
+        if design.mediators is not None:
+            return self._fit_mediation(plan, threads, progress, began)
         with progress_reporter(progress) as report:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
         fold = fold_numbers(networks.splits, plan.folds, len(design.y))
@@ -228,7 +243,37 @@ class CausalStoNet:
         )
 
 
-def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
+    def _fit_mediation(
+        self, plan: Plan, threads: int, progress: object, began: float
+    ) -> MediationResults:
+        """The same steps with mediators between treatment and outcome."""
+        design = self.design
+        with progress_reporter(progress) as report:
+            networks, repetitions = train_mediation(design, plan, threads=threads, progress=report)
+        fold = fold_numbers(networks.outcome.splits, plan.folds, len(design.y))
+        prediction = averaged(repetitions)
+        nuisances = mediation_nuisances(design, prediction, fold)
+        estimated = estimate_mediation(nuisances, clip=plan.clip)
+        singles = [estimate_repetition(design, one, fold, plan.clip) for one in repetitions]
+        return MediationResults(
+            design=design,
+            plan=plan,
+            estimated=estimated,
+            mediation=nuisances,
+            mediators=mediator_table(design, networks, nuisances, prediction, plan.clip),
+            selection=mediation_selection(design, networks),
+            networks=networks,
+            notes=training_notes(networks.outcome)
+            + training_notes(networks.mediator, (("mediator", OUTCOME),))
+            + spread_note(estimated.effects, [single.effects for single in singles]),
+            runtime=time.perf_counter() - began,
+        )
+
+
+def training_notes(
+    networks: FittedNetworks,
+    models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
+) -> tuple[str, ...]:
     """What a reader of the summary should know about the training."""
     notes = []
     if networks.failures:
@@ -236,7 +281,7 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
             f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
             f"diverged and were left out (first: {networks.failures[0]})."
         )
-    for model, block in (("outcome", OUTCOME), ("treatment", TREATMENT)):
+    for model, block in models:
         empty = sum(not any(net.selects(block).any() for net in fold) for fold in networks.chosen)
         if empty:
             notes.append(
@@ -286,7 +331,8 @@ def fit(
     Parameters
     ----------
     formula
-        ``"outcome ~ treatment | covariates"``.
+        ``"outcome ~ treatment | covariates"``, or with mediators
+        ``"outcome ~ treatment | covariates | mediators"``.
     data
         One row per unit.
     preset, seed, n_jobs, progress, **options

@@ -114,6 +114,8 @@ class CausalResults(EffectInference):
         Seconds spent.
     """
 
+    estimator = "AIPW"
+
     def __init__(
         self,
         *,
@@ -324,7 +326,7 @@ class CausalResults(EffectInference):
     def __repr__(self) -> str:
         contrasts = self.effects.names[: self.effects.n_contrasts]
         shown = ", ".join(str(self.effect(name)) for name in contrasts)
-        return f"<CausalResults: {shown}, n = {self.nobs}; summary() for more>"
+        return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cstonet.diagnostics import arm_separation
+from cstonet.mediation_results import MediationResults
+from cstonet.mediation_summary import mediation_notes, mediator_table
 from cstonet.tables import WIDTH, CausalSummary, Table, count, pair, shorten, table_with_headers
 
 if TYPE_CHECKING:
@@ -22,10 +24,6 @@ _ARM_WIDTHS = (28, 9, 15, 15, 7)
 _MAX_DECIMALS = 6  # of a standard error in fixed notation
 _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
-_SELECTION_NOTE = (
-    "Selection: a path of kept weights links the covariate to the treatment or the outcome; "
-    "in brackets: how many of the supports found hold it."
-)
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
 # Area under the ROC curve of the propensities above which the arms count as separated.
 _SEPARATED = 0.95
@@ -49,6 +47,8 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
     tables = [_header(results), _effects(results, alpha), _selection(results)]
     if results.design.treatment_kind == "multilevel":
         tables.insert(1, _arms(results))
+    if isinstance(results, MediationResults):
+        tables.insert(2, mediator_table(results, alpha))
     return CausalSummary(tables, _notes(results))
 
 
@@ -76,10 +76,17 @@ def _header_left(results: CausalResults) -> list[tuple[str, str]]:
     return [
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
         ("Treatment:", f"{design.treatment_name} ({levels})"),
-        ("Covariates:", count(len(design.covariates))),
+        _covariate_count(results),
         ("Network:", plan.network_label),
         ("Preset:", plan.preset),
     ]
+
+
+def _covariate_count(results: CausalResults) -> tuple[str, str]:
+    covariates = count(len(results.design.covariates))
+    if isinstance(results, MediationResults):
+        return "Covariates, mediators:", f"{covariates}, {len(results.mediators)}"
+    return "Covariates:", covariates
 
 
 def _header_right(results: CausalResults) -> list[tuple[str, str]]:
@@ -90,7 +97,7 @@ def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
     bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
     return [
-        ("Estimator:", f"AIPW, {fitting}"),
+        ("Estimator:", f"{results.estimator}, {fitting}"),
         ("Observations:", f"{results.nobs}{arms}"),
         ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
         ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
@@ -177,24 +184,27 @@ def _format_z(z: float) -> str:
 def _selection(results: CausalResults) -> Table:
     """The strongest of the selected covariates, and how many there are."""
     selection = results.selection
-    selected = selection[selection["treatment"] | selection["outcome"]]
+    models = [name for name in ("treatment", "mediator", "outcome") if name in selection]
+    selected = selection[selection[models].any(axis=1)]
     shown = selected.sort_values("strength", ascending=False, kind="stable").head(_SELECTION_ROWS)
     rows: Iterable[Any] = shown.itertuples()  # of mixed types
     fits = int(selection.attrs["fits"])
     cells = [
         [
             str(row.Index),
-            _vote(row.treatment, row.treatment_count, fits),
-            _vote(row.outcome, row.outcome_count, fits),
+            *(_vote(getattr(row, m), getattr(row, f"{m}_count"), fits) for m in models),
             _format_strength(row.strength),
         ]
         for row in rows
     ]
-    headers = ["Covariate selection", "treatment", "outcome", "strength"]
+    headers = ["Covariate selection", *models, "strength"]
+    name, vote, _, strength = _SELECTION_WIDTHS
+    # A third model takes its room from the names and the other two.
+    widths = _SELECTION_WIDTHS if len(models) == 2 else (name - 6, *[vote - 4] * 3, strength)
     footer = f"{count(len(selected))} of {count(len(selection))} covariates selected"
     if len(shown) < len(selected):
         footer = f"... {footer}; all of them in res.selection"
-    return table_with_headers(cells, headers, _SELECTION_WIDTHS, footer=footer)
+    return table_with_headers(cells, headers, widths, footer=footer)
 
 
 def _vote(selected: bool, count: int, fits: int) -> str:
@@ -211,10 +221,23 @@ def _format_strength(strength: float) -> str:
 
 def _notes(results: CausalResults) -> list[str]:
     """What the reader must know to read the numbers, then what training had to say."""
-    notes = [_note_estimand(results), _note_errors(results)]
+    if isinstance(results, MediationResults):
+        notes = [*mediation_notes(results), _note_errors(results)]
+    else:
+        notes = [_note_estimand(results), _note_errors(results)]
     notes += _notes_data(results)
-    notes += [_note_overlap(results), _SELECTION_NOTE]
+    notes += [_note_overlap(results), _selection_note(results)]
     return [*notes, *results.notes]
+
+
+def _selection_note(results: CausalResults) -> str:
+    reached = "the treatment or the outcome"
+    if isinstance(results, MediationResults):
+        reached = "the treatment, a mediator or the outcome"
+    return (
+        f"Selection: a path of kept weights links the covariate to {reached}; in brackets: how "
+        "many of the supports found hold it."
+    )
 
 
 def _note_estimand(results: CausalResults) -> str:

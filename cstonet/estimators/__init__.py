@@ -4,7 +4,6 @@ from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
 from cstonet.estimators.mediation import (
     MediationEffects,
     MediationNuisances,
-    Proportion,
     estimate_mediation,
     mediation_scores,
 )
@@ -13,6 +12,12 @@ from cstonet.estimators.nuisances import (
     Nuisances,
     clip_propensity,
     inverse_probability_residuals,
+)
+from cstonet.estimators.paths import (
+    Estimates,
+    PathNuisances,
+    estimate_mediator_effects,
+    estimate_paths,
 )
 from cstonet.estimators.targets import TARGETS, Target, estimate_target
 from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
@@ -33,7 +38,10 @@ __all__ = [
     "estimate_target",
     "MediationNuisances",
     "MediationEffects",
-    "Proportion",
     "mediation_scores",
     "estimate_mediation",
+    "Estimates",
+    "PathNuisances",
+    "estimate_paths",
+    "estimate_mediator_effects",
 ]

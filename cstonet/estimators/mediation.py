@@ -18,6 +18,7 @@ treatment given the mediators, and keeps them from 0 and 1 as it does the propen
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ from cstonet.estimators.aipw import Effects
 from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances, clip_propensity
 
 EFFECTS = ("TE", "NDE", "NIE")
+PROPORTION = "NIE/TE"
 # Below this ratio of |TE| to its standard error the share that is mediated means little.
 _UNCERTAIN_TOTAL = 3.0
 
@@ -90,23 +92,6 @@ class MediationNuisances:
 
 
 @dataclass(frozen=True, slots=True)
-class Proportion:
-    """Share of the total effect that is mediated, NIE / TE.
-
-    Parameters
-    ----------
-    estimate, se : float
-        The share and its standard error by the delta method.
-    uncertain : bool
-        Whether the total effect is too close to zero for the share to mean anything.
-    """
-
-    estimate: float
-    se: float
-    uncertain: bool
-
-
-@dataclass(frozen=True, slots=True)
 class MediationEffects:
     """What the estimator returns.
 
@@ -122,17 +107,25 @@ class MediationEffects:
     effects: Effects
     n_bounded: int
 
-    def proportion(self) -> Proportion:
-        """Share mediated; the delta method needs a total effect well away from zero."""
+    @property
+    def uncertain_total(self) -> bool:
+        """Is the total effect too close to zero for a share of it to mean anything?"""
+        total, error = self.effects.estimates[0], self.effects.standard_errors[0]
+        return bool(abs(total) < _UNCERTAIN_TOTAL * error)
+
+    def proportion(self) -> Effects:
+        """Share of the total effect that is mediated, NIE / TE, by the delta method."""
         total, _, indirect = self.effects.estimates
-        error = float(self.effects.standard_errors[0])
-        uncertain = bool(abs(total) < _UNCERTAIN_TOTAL * error)
-        if total == 0:
-            return Proportion(float("nan"), float("nan"), True)
-        share = indirect / total
-        gradient = np.array([-share, 0.0, 1.0]) / total
-        variance = float(gradient @ self.effects.covariance @ gradient)
-        return Proportion(float(share), max(variance, 0.0) ** 0.5, uncertain)
+        share = indirect / total if total != 0 else np.nan
+        gradient = np.array([-share, 0.0, 1.0]) / (total if total != 0 else np.nan)
+        influence = self.effects.influence @ gradient
+        return dataclasses.replace(
+            self.effects,
+            names=(PROPORTION,),
+            estimates=np.array([share]),
+            covariance=np.array([[np.mean(influence**2) / len(influence)]]),
+            influence=influence[:, None],
+        )
 
 
 def mediation_scores(
