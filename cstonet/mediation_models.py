@@ -296,9 +296,7 @@ class FoldModels:
 class _OutcomeAt:
     """The outcome network at given rows' covariates and any mediators."""
 
-    def __init__(
-        self, models: FoldModels, inputs: _core.Dataset, rows: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, models: FoldModels, inputs: _core.Dataset, rows: NDArray[np.int64]) -> None:
         self._models = models
         columns = np.unique(np.concatenate([net.inputs for net in models.outcome]))
         self._base = inputs.gather(rows, columns)

@@ -30,8 +30,8 @@ from cstonet.mediation_models import FoldModels, MediationPrediction, MediatorUn
 from cstonet.mediators import Mediators
 from cstonet.network import BlockFamily
 from cstonet.networks import FittedNetworks, Prediction, mean_prediction
-from cstonet.plan import Plan, make_plan
 from cstonet.options import FitOptions
+from cstonet.plan import Plan, make_plan
 from cstonet.scaling import OutcomeScale, column_scaling
 from cstonet.search import SearchScope, TrainingData
 from cstonet.training import FoldJob, Progress, collect, run_folds, train_networks
@@ -167,7 +167,8 @@ class MediationNetworks:
     def _stacked(self, name: str) -> pd.DataFrame:
         parts = {"outcome": self.outcome, "mediator": self.mediator}
         frames = [getattr(part, name).assign(network=label) for label, part in parts.items()]
-        return pd.concat(frames, ignore_index=True)
+        stacked: pd.DataFrame = pd.concat(frames, ignore_index=True)
+        return stacked
 
 
 def train_mediation(

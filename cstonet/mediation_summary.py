@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scipy.special import ndtri
@@ -15,29 +15,26 @@ _ROWS = 12
 _SHOWN = 3  # mediators named in a note
 
 
-def mediator_table(results: MediationResults, alpha: float) -> Table:
+def mediator_table(results: MediationResults) -> Table:
     """Effect of the treatment on each mediator, and what goes through it; strongest path first."""
     mediators = results.mediators
-    order = (-mediators["indirect"].abs() / mediators["indirect_se"].where(lambda se: se > 0)).fillna(
-        0.0
-    )
-    shown = mediators.loc[order.sort_values(kind="stable").index].head(_ROWS)
+    errors = mediators["indirect_se"].where(mediators["indirect_se"] > 0)
+    strength = (mediators["indirect"].abs() / errors).fillna(0.0)
+    ranked = strength.sort_values(ascending=False, kind="stable").index
+    shown = mediators.loc[ranked].head(_ROWS)
+    rows: Iterable[Any] = shown.itertuples()  # of mixed types
     fits = int(mediators.attrs["fits"])
-    treatment = results.design.treatment_name
     cells = [
         [
-            str(name),
-            f"{int(row['outcome_count'])}/{fits}",
-            _number(row["effect"]),
-            _number(row["effect_se"]),
-            f"{row['effect_pvalue']:.3f}",
-            _number(row["indirect"]),
-            _number(row["indirect_se"]),
+            str(row.Index),
+            f"{row.outcome_count}/{fits}",
+            *_with_error(row.effect, row.effect_se),
+            f"{row.effect_pvalue:.3f}",
+            *_with_error(row.indirect, row.indirect_se),
         ]
-        for name, row in shown.iterrows()
+        for row in rows
     ]
-    headers = ["Mediator", "held", f"{treatment} on it", "std err", "P>|z|", "path", "std err"]
-    headers[2] = headers[2] if len(headers[2]) <= _WIDTHS[2] else "effect"
+    headers = ["Mediator", "held", "effect", "std err", "P>|z|", "path", "std err"]
     footer = None
     if len(shown) < len(mediators):
         footer = f"... {len(mediators)} mediators; all of them in res.mediators"
@@ -64,10 +61,10 @@ def mediation_notes(results: MediationResults) -> Iterator[str]:
     )
     yield _note_share(results)
     yield (
-        f"Mediator: effect of the treatment on it, doubly robust. Path: interventional indirect "
-        f"effect, the change of the {risk} {outcome} if this mediator alone were drawn from its "
-        "law under the other treatment; paths need not add up to the NIE. Held: in how many of "
-        "the outcome supports."
+        f"Mediators: held, in how many of the supports found for the outcome; effect of "
+        f"{treatment} on the mediator, doubly robust; path, the interventional indirect effect: "
+        f"change of the {risk} {outcome} under {treated} if this mediator alone were drawn from "
+        f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
     )
     yield _note_ratio(results)
 
@@ -93,12 +90,13 @@ def _note_ratio(results: MediationResults) -> str:
     if n_bounded == 0:
         return note + "none bounded."
     return (
-        f"{note}{n_bounded} units ({n_bounded / results.nobs:.1%}) had a treatment probability "
-        f"given mediators outside [{clip:g}, {1 - clip:g}] and were bounded there."
+        f"{note}of {n_bounded} units ({n_bounded / results.nobs:.1%}) bounded, because the "
+        f"treatment's probability given mediators left [{clip:g}, {1 - clip:g}]."
     )
 
 
-def _number(value: Any) -> str:
-    """A number in at most nine characters."""
-    fixed = f"{value:.3f}"
-    return fixed if value == 0 or (len(fixed) <= 8 and abs(value) >= 0.001) else f"{value:.2e}"
+def _with_error(value: float, error: float) -> list[str]:
+    """An estimate and its standard error, in at most nine characters each."""
+    fixed = [f"{value:.3f}", f"{error:.3f}"]
+    shows = error == 0 or error >= 0.001
+    return fixed if shows and max(map(len, fixed)) <= 9 else [f"{value:.2e}", f"{error:.2e}"]

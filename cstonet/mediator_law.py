@@ -81,7 +81,9 @@ class MediatorLaw:
         for j in _order(binary):
             earlier = residuals[:, before]
             if binary[j]:
-                shifts[j, before] = _logistic(values[:, j], _log_odds(means[:, j]), earlier, weights)
+                shifts[j, before] = _logistic(
+                    values[:, j], _log_odds(means[:, j]), earlier, weights
+                )
             else:
                 root = np.sqrt(weights)[:, None]
                 solution = np.linalg.lstsq(root * earlier, root[:, 0] * residuals[:, j], rcond=None)
@@ -93,7 +95,7 @@ class MediatorLaw:
         return cls(binary, shifts, variance, _draws(innovations, binary, rng))
 
     def log_density(self, values: FloatArray, means: FloatArray) -> FloatArray:
-        """log f(m | a, x) of rows (m, J), up to a constant; shape (m,)."""
+        """Log f(m | a, x) of rows (m, J), up to a constant; shape (m,)."""
         residuals = values - means
         shifts = residuals @ self.shifts.T
         total = np.zeros(len(values))
@@ -185,15 +187,13 @@ def _draws(
     rows = rng.choice(len(innovations), DRAWS, replace=len(innovations) < DRAWS)
     noise = innovations[rows]
     spread = noise.std(axis=0)
-    noise = (noise - noise.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    noise = np.asarray((noise - noise.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
     for j in np.flatnonzero(binary):
         noise[:, j] = (rng.permutation(DRAWS) + 0.5) / DRAWS
     return noise
 
 
-def _logistic(
-    y: FloatArray, offset: FloatArray, x: FloatArray, weights: FloatArray
-) -> FloatArray:
+def _logistic(y: FloatArray, offset: FloatArray, x: FloatArray, weights: FloatArray) -> FloatArray:
     """Coefficients (k,) of a logistic regression with an offset and no intercept.
 
     A standard normal prior on each keeps them finite where the classes are separated.

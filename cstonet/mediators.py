@@ -213,8 +213,8 @@ def check_parts(parsed: Formula, frame: pd.DataFrame) -> None:
             f"{parsed.text!r}. A covariate comes before the treatment, a mediator after it: name "
             "it once."
         )
-    dots = [any(term.text == "." for term in part) for part in (parsed.covariates, parsed.mediators)]
-    if all(dots):
+    parts = (parsed.covariates, parsed.mediators)
+    if all(any(term.text == "." for term in part) for part in parts):
         raise FormulaError(
             f"'.' stands among the covariates and among the mediators in {parsed.text!r}. Name the "
             "columns of one of the two parts."
@@ -257,11 +257,11 @@ def _check_leaks(
     # A few rows rule out nearly every covariate, so that a wide X costs nothing.
     few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
     for j, name in enumerate(names):
-        for k in _parallel(few, values[:_PROBE, j] - values[0, j]):
-            column = _standardised(np.asarray(X[:, [k]], dtype=np.float64))[:, 0]
+        for near in _parallel(few, values[:_PROBE, j] - values[0, j]):
+            column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
             if abs(float(column @ scaled[:, j])) / n > 1 - _SAME:
                 raise MediatorLeakError(
-                    f"The mediator {name!r} is also among the covariates, as {covariates[k]!r}. A "
+                    f"The mediator {name!r} is also among the covariates, as {covariates[near]!r}. A "
                     "covariate comes before the treatment, a mediator after it: keep one."
                 )
 

@@ -242,7 +242,6 @@ class CausalStoNet:
             runtime=time.perf_counter() - began,
         )
 
-
     def _fit_mediation(
         self, plan: Plan, threads: int, progress: object, began: float
     ) -> MediationResults:

@@ -84,7 +84,10 @@ class NetworkSpec:
         """
         more = _UNITS_PER_OUTCOME * (len(families) - 1)
         hidden = tuple(
-            tuple(block if block.visible else replace(block, size=block.size + more) for block in layer)
+            tuple(
+                block if block.visible else replace(block, size=block.size + more)
+                for block in layer
+            )
             for layer in self.layers[:-1]
         )
         outcomes = tuple(Block(family, 1, visible=True, feeds=False) for family in families)

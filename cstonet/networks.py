@@ -94,7 +94,7 @@ class TrainedNetwork:
             log_likelihood=result.log_likelihood,
             bic=result.bic,
             selects_treatment=np.array(result.reaches[TREATMENT], dtype=bool),
-            selects_outcome=np.array(result.reaches[OUTCOME:], dtype=bool).any(axis=0),
+            selects_outcome=np.logical_or.reduce(np.array(result.reaches[OUTCOME:], dtype=bool)),
         )
 
     def selects(self, block: int) -> NDArray[np.bool_]:

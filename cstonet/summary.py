@@ -48,7 +48,7 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
     if results.design.treatment_kind == "multilevel":
         tables.insert(1, _arms(results))
     if isinstance(results, MediationResults):
-        tables.insert(2, mediator_table(results, alpha))
+        tables.insert(2, mediator_table(results))
     return CausalSummary(tables, _notes(results))
 
 

@@ -38,7 +38,7 @@ class FoldJob:
 
     data: TrainingData
     plan: Plan
-    scope: SearchScope = SearchScope()
+    scope: SearchScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,7 @@ def train_networks(
     return fitted, data.covariates
 
 
-def collect(
-    results: list[FoldResult], plan: Plan, covariates: tuple[str, ...]
-) -> dict[str, Any]:
+def collect(results: list[FoldResult], plan: Plan, covariates: tuple[str, ...]) -> dict[str, Any]:
     """The fields of :class:`FittedNetworks` that the results of the folds fill."""
     return {
         "networks": tuple(net for result in results for net in result.networks),
@@ -190,9 +188,7 @@ def run_folds(
     return [future.result() for future in futures]
 
 
-def _await(
-    futures: list[Future[FoldResult]], monitor: _Monitor, progress: Progress | None
-) -> None:
+def _await(futures: list[Future[FoldResult]], monitor: _Monitor, progress: Progress | None) -> None:
     while True:
         done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
         for future in done:
@@ -203,9 +199,7 @@ def _await(
             return
 
 
-def _run_fold(
-    job: FoldJob, split: Split, fold: int, threads: int, monitor: _Monitor
-) -> FoldResult:
+def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Monitor) -> FoldResult:
     """Search (if planned) and train the starts of one fold."""
     data, plan = job.data, job.plan
     inputs, masks = np.arange(data.covariates.columns), None

@@ -323,9 +323,7 @@ def _without_mediators(a: int, x: FloatArray) -> FloatArray:
 
 
 def _first_mediator(shift: float, a: int, x: FloatArray) -> FloatArray:
-    mean: FloatArray = (
-        shift * a + 0.6 * x[:, 0] + 0.6 * np.tanh(2 * x[:, 3]) + 0.3 * a * x[:, 1]
-    )
+    mean: FloatArray = shift * a + 0.6 * x[:, 0] + 0.6 * np.tanh(2 * x[:, 3]) + 0.3 * a * x[:, 1]
     return mean
 
 

@@ -109,7 +109,7 @@ class MediationEffects:
 
     @property
     def uncertain_total(self) -> bool:
-        """Is the total effect too close to zero for a share of it to mean anything?"""
+        """Whether the total effect is too close to zero for a share of it to mean anything."""
         total, error = self.effects.estimates[0], self.effects.standard_errors[0]
         return bool(abs(total) < _UNCERTAIN_TOTAL * error)
 

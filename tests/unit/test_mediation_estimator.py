@@ -60,8 +60,8 @@ def test_scores_against_the_formula_with_density_ratios(simulation):
     for a in (0, 1):
         for b in (0, 1):
             expected = (
-                (A == a) / p[:, a] * density[b] / density[a] * (y - nuisances.mu[:, a])
-                + (A == b) / p[:, b] * (nuisances.mu[:, a] - nuisances.eta[:, a, b])
+                (a == A) / p[:, a] * density[b] / density[a] * (y - nuisances.mu[:, a])
+                + (b == A) / p[:, b] * (nuisances.mu[:, a] - nuisances.eta[:, a, b])
                 + nuisances.eta[:, a, b]
             )
             # The ratio is formed from logarithms on one side: its relative error is some 1e-13.
@@ -119,9 +119,7 @@ def wrong_treatment(nuisances):
     p = nuisances.propensity[:, 1]
     treated = expit(logit(nuisances.posterior[:, 1]) - logit(p))
     half = np.full_like(nuisances.propensity, 0.5)
-    return replace(
-        nuisances, propensity=half, posterior=np.column_stack([1 - treated, treated])
-    )
+    return replace(nuisances, propensity=half, posterior=np.column_stack([1 - treated, treated]))
 
 
 @pytest.mark.parametrize("wrong", [wrong_outcome, wrong_mediators, wrong_treatment])

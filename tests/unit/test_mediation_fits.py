@@ -146,8 +146,8 @@ def test_units_of_the_mediators(results, frame, options):
     changed = frame.assign(m=273.15 + 1.8 * frame["m"], b=frame["b"] == "yes")
     other = cs.fit("y ~ treat | . | m + b", changed, options=options, seed=1, n_jobs=1)
     np.testing.assert_allclose(other.tvalues, results.tvalues, rtol=1e-3)
-    scale = np.array([1.8, 1.0])
-    np.testing.assert_allclose(other.mediators["effect"], scale * results.mediators["effect"], rtol=1e-3)
+    expected = np.array([1.8, 1.0]) * results.mediators["effect"]
+    np.testing.assert_allclose(other.mediators["effect"], expected, rtol=1e-3)
 
 
 def test_progress_ends_at_all(frame, options):

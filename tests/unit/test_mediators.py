@@ -1,4 +1,4 @@
-"""Mediators as users give them: formulas, arrays, kinds of columns, and everything wrong with them."""
+"""Mediators as users give them: formulas, arrays, kinds of columns, and all that can be wrong."""
 
 from __future__ import annotations
 
