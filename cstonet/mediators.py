@@ -261,8 +261,9 @@ def _check_leaks(
             column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
             if abs(float(column @ scaled[:, j])) / n > 1 - _SAME:
                 raise MediatorLeakError(
-                    f"The mediator {name!r} is also among the covariates, as {covariates[near]!r}. A "
-                    "covariate comes before the treatment, a mediator after it: keep one."
+                    f"The mediator {name!r} is also among the covariates, as "
+                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator after it: "
+                    "keep one."
                 )
 
 
