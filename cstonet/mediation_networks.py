@@ -211,7 +211,7 @@ def train_mediation(
         families: tuple[BlockFamily, ...] = tuple(
             "bernoulli" if mediators.binary[j] else "gaussian" for j in kept
         )
-        known = {int(j) for net in nets for j in net.inputs if j < p}
+        known = tuple(sorted({int(j) for net in nets for j in net.inputs if j < p}))
         jobs.append(
             FoldJob(
                 data=TrainingData(
@@ -224,7 +224,7 @@ def train_mediation(
                     outcomes=len(kept),
                 ),
                 plan=_mediator_plan(plan, p, families),
-                scope=SearchScope(models=("outcome",), familiar=tuple(sorted(known))),
+                scope=SearchScope(models=("outcome",), familiar=known, adjust=known),
             )
         )
     results = run_folds(jobs, outcome.splits, threads, _half(progress, 1))

@@ -262,8 +262,8 @@ def _check_leaks(
             if abs(float(column @ scaled[:, j])) / n > 1 - _SAME:
                 raise MediatorLeakError(
                     f"The mediator {name!r} is also among the covariates, as "
-                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator after it: "
-                    "keep one."
+                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
+                    "after it: keep one."
                 )
 
 

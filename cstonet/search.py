@@ -98,6 +98,8 @@ class SearchScope:
         Covariates that are tested at the bar of few, as are those that the other model holds.
     barred
         Covariates that cannot explain the treatment.
+    adjust
+        Covariates that a network with united supports uses beside those found.
     """
 
     models: tuple[Model, ...] = ("outcome", "treatment")
@@ -105,6 +107,13 @@ class SearchScope:
     one_of: tuple[int, ...] = ()
     familiar: tuple[int, ...] = ()
     barred: tuple[int, ...] = ()
+    adjust: tuple[int, ...] = ()
+
+    def united(self, found: Structure) -> Structure:
+        """Models on the covariates found for either, as far as the scope lets them."""
+        both = tuple(dict.fromkeys(found.united.outcome + self.adjust))
+        allowed = both if "treatment" in self.models else ()
+        return Structure(tuple(j for j in allowed if j not in self.barred), both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +230,7 @@ class StructureSearch:
     def _admit(self, structure: Structure, working: _Working, model: Model) -> tuple[int, ...]:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
-        critical = self._everywhere(tests)
+        critical = self._everywhere(tests, model)
         shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in support]
         critical.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
         if model == "treatment":
@@ -272,7 +281,7 @@ class StructureSearch:
             threads=self._threads,
             stop=self._stop,
         )
-        critical = self._everywhere(tests)
+        critical = self._everywhere(tests, "outcome")
         critical.overall[list(self._tried)] = np.inf
         found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
         self._record("try", "outcome", found)
@@ -290,13 +299,15 @@ class StructureSearch:
         self._open[:] = False
         self._open[np.argsort(-best, kind="stable")[:size]] = True
 
-    def _everywhere(self, tests: ScoreTests) -> Largest:
+    def _everywhere(self, tests: ScoreTests, model: Model) -> Largest:
         """Critical values for a search among all covariates that take part."""
+        options = self._options
+        margin = options.outcome_margin if model == "outcome" else options.treatment_margin
         critical = Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
         critical.overall[self._open] = threshold(
             int(self._open.sum()) * tests.tests_per_covariate,
             len(self._rows),
-            self._options.margin,
+            margin,
         )
         return critical
 

@@ -10,7 +10,12 @@ import numpy as np
 
 from cstonet.diagnostics import arm_separation
 from cstonet.mediation_results import MediationResults
-from cstonet.mediation_summary import mediation_notes, mediator_table
+from cstonet.mediation_summary import (
+    MEDIATION_SELECTION_NOTE,
+    MEDIATION_UNION_NOTE,
+    mediation_notes,
+    mediator_table,
+)
 from cstonet.tables import WIDTH, CausalSummary, Table, count, pair, shorten, table_with_headers
 
 if TYPE_CHECKING:
@@ -24,6 +29,11 @@ _ARM_WIDTHS = (28, 9, 15, 15, 7)
 _MAX_DECIMALS = 6  # of a standard error in fixed notation
 _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
+_SELECTION_NOTE = (
+    "Selection: the covariate was found to explain the treatment or the outcome; in brackets: in "
+    "how many of the supports found."
+)
+_UNION_NOTE = " Both models adjust for the covariates found for either."
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
 # Area under the ROC curve of the propensities above which the arms count as separated.
 _SEPARATED = 0.95
@@ -226,18 +236,8 @@ def _notes(results: CausalResults) -> list[str]:
     else:
         notes = [_note_estimand(results), _note_errors(results)]
     notes += _notes_data(results)
-    notes += [_note_overlap(results), _selection_note(results)]
+    notes += [_note_overlap(results), _note_selection(results)]
     return [*notes, *results.notes]
-
-
-def _selection_note(results: CausalResults) -> str:
-    reached = "the treatment or the outcome"
-    if isinstance(results, MediationResults):
-        reached = "the treatment, a mediator or the outcome"
-    return (
-        f"Selection: a path of kept weights links the covariate to {reached}; in brackets: how "
-        "many of the supports found hold it."
-    )
 
 
 def _note_estimand(results: CausalResults) -> str:
@@ -304,6 +304,13 @@ def _note_overlap(results: CausalResults) -> str:
         )
     poor = share > 0 or separation >= _SEPARATED
     return f"{note} See res.overlap()." if poor else note
+
+
+def _note_selection(results: CausalResults) -> str:
+    note, union = _SELECTION_NOTE, _UNION_NOTE
+    if isinstance(results, MediationResults):
+        note, union = MEDIATION_SELECTION_NOTE, MEDIATION_UNION_NOTE
+    return note + (union if results.plan.unites_supports else "")
 
 
 def _format_probability(p: float) -> str:

@@ -204,7 +204,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
     data, plan = job.data, job.plan
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
-    network = plan.network
+    network, found = plan.network, None
     if plan.search is not None and plan.search_network is not None:
         looks = 0
 
@@ -225,7 +225,8 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
             stop=searching,
             scope=job.scope,
         )
-        structure = search.run()
+        found = search.run()
+        structure = job.scope.united(found) if plan.unites_supports else found
         moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
         masks = structure.masks(network, plan.treatment_units)
@@ -246,7 +247,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
     )
     return FoldResult(
         networks=tuple(
-            TrainedNetwork.from_task(fold, start, network, result)
+            TrainedNetwork.from_task(fold, start, network, result, found)
             for start, result in enumerate(results)
             if not result.failure
         ),
