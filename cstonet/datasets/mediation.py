@@ -99,6 +99,19 @@ class MediationSimulation:
         """Mean effects over the rows, given their covariates."""
         return _contrasts(self.eta.mean(axis=0))
 
+    def row_truths(self) -> pd.DataFrame:
+        """The true nuisances of every row: mu0, mu1, eta00 to eta11, propensity, posterior."""
+        eta = {f"eta{a}{b}": self.eta[:, a, b] for a in (0, 1) for b in (0, 1)}
+        return pd.DataFrame(
+            {
+                "mu0": self.mu[:, 0],
+                "mu1": self.mu[:, 1],
+                **eta,
+                "propensity": self.propensity,
+                "posterior": self.posterior,
+            }
+        )
+
     def nuisances(self) -> MediationNuisances:
         """The true nuisances, for estimators that are told everything."""
         return MediationNuisances(
