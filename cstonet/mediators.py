@@ -256,10 +256,10 @@ def _check_leaks(
         )
     # A few rows rule out nearly every covariate, so that a wide X costs nothing.
     few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
-    for j, name in enumerate(names):
-        for near in _parallel(few, values[:_PROBE, j] - values[0, j]):
+    for name, own, standard in zip(names, values.T, scaled.T, strict=True):
+        for near in _parallel(few, own[:_PROBE] - own[0]):
             column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
-            if abs(float(column @ scaled[:, j])) / n > 1 - _SAME:
+            if abs(float(column @ standard)) / n > 1 - _SAME:
                 raise MediatorLeakError(
                     f"The mediator {name!r} is also among the covariates, as "
                     f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
