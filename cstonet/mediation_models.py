@@ -300,7 +300,9 @@ class _OutcomeAt:
         self._models = models
         columns = np.unique(np.concatenate([net.inputs for net in models.outcome]))
         self._base = inputs.gather(rows, columns)
-        self._places = np.searchsorted(columns, models.units.first + models.held)
+        # A pruned network may have let go of a mediator that another start keeps.
+        self._used = np.isin(models.units.first + models.held, columns)
+        self._places = np.searchsorted(columns, (models.units.first + models.held)[self._used])
         self._networks = [
             dataclasses.replace(net, inputs=np.searchsorted(columns, net.inputs))
             for net in models.outcome
@@ -312,7 +314,7 @@ class _OutcomeAt:
         models = self._models
         x = np.repeat(self._base, draws, axis=0)
         values = models.units.as_inputs(mediators, models.held)
-        x[:, self._places] = values.reshape(rows * draws, -1)
+        x[:, self._places] = values[:, :, self._used].reshape(rows * draws, -1)
         q = x.shape[1]
         data = _core.Dataset(x, np.zeros(q), np.ones(q), _NO_LIMIT, 0)
         every = np.arange(len(x))

@@ -29,7 +29,7 @@ from cstonet.estimators.nuisances import FloatArray
 from cstonet.mediation_models import FoldModels, MediationPrediction, MediatorUnits, concatenated
 from cstonet.mediators import Mediators
 from cstonet.network import BlockFamily
-from cstonet.networks import FittedNetworks, Prediction, mean_prediction
+from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
 from cstonet.options import FitOptions
 from cstonet.plan import Plan, make_plan
 from cstonet.scaling import OutcomeScale, column_scaling
@@ -202,10 +202,7 @@ def train_mediation(
     x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
     data = x_scaling.dataset(design.X, plan.pack_bytes)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
-    held = [
-        np.unique([j for net in nets for j in net.inputs[net.selects_outcome] if j >= p]) - p
-        for nets in outcome.chosen
-    ]
+    held = [_held(nets, p) for nets in outcome.chosen]
     jobs = []
     for kept, nets in zip(held, outcome.chosen, strict=True):
         families: tuple[BlockFamily, ...] = tuple(
@@ -257,6 +254,12 @@ def train_mediation(
     )
     networks = MediationNetworks(outcome=outcome, mediator=mediator, folds=folds, units=units)
     return networks, networks.predict_out_of_fold(inputs, data, values)
+
+
+def _held(networks: tuple[TrainedNetwork, ...], p: int) -> NDArray[np.int64]:
+    """Mediators that the outcome model of any of the networks uses; at least the first."""
+    used = {int(j) - p for net in networks for j in net.inputs[net.selects_outcome] if j >= p}
+    return np.array(sorted(used) or [0], dtype=np.int64)
 
 
 def _half(progress: Progress | None, half: int) -> Progress | None:
