@@ -38,6 +38,9 @@ from cstonet.training import FoldJob, Progress, collect, run_folds, train_networ
 
 # Up to so many mediators are all held in the outcome model; of more, those that pass their test.
 HELD_WITHOUT_TEST = 5
+# Slab variance of the mediator networks as a share of the outcome networks': a density ratio is the
+# exponential of differences of means, and makes much of little noise in them.
+SLAB_SHARE = 0.25
 
 
 def outcome_design(design: Design) -> Design:
@@ -70,8 +73,11 @@ def _mediator_plan(plan: Plan, inputs: int, families: tuple[BlockFamily, ...]) -
     """The same plan for networks of the mediators."""
     if plan.search_network is None:
         raise ValueError("the plan of a mediation has a search")
+    prior = plan.training.prior
+    narrow = dataclasses.replace(prior, slab_variance=SLAB_SHARE * prior.slab_variance)
     return dataclasses.replace(
         plan,
+        training=dataclasses.replace(plan.training, prior=narrow),
         network=plan.network.with_inputs(inputs).with_outcomes(families),
         search_network=plan.search_network.with_inputs(inputs).with_outcomes(families),
     )
