@@ -11,24 +11,21 @@ computed again. ``--report`` prints coverage and errors of what the file holds.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import multiprocessing
-import os
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from common import (
     RESULTS,
-    THREAD_VARIABLES,
     Record,
+    append_results,
+    key_of,
     number_range,
-    open_for_append,
     read_records,
     selection_counts,
 )
@@ -103,27 +100,10 @@ def run_one(case: MediationCase) -> Record:
 
 def run(cases: Sequence[MediationCase], path: Path, jobs: int) -> None:
     """Fit what the file does not hold yet, and append it."""
-    done = {(r["group"], r["seed"], r["method"], r["recipe"]) for r in read_records(path)}
+    done = {key_of(record) for record in read_records(path)}
     todo = [case for case in cases if case.key not in done]
     print(f"{len(todo)} fits to do, {len(cases) - len(todo)} done before", flush=True)
-    if not todo:
-        return
-    for name in THREAD_VARIABLES:
-        os.environ[name] = "1"
-    with (
-        open_for_append(path) as results,
-        ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
-        futures = [pool.submit(run_one, case) for case in todo]
-        try:
-            for count, future in enumerate(as_completed(futures), start=1):
-                record = future.result()
-                results.write(json.dumps(record) + "\n")
-                results.flush()
-                print(f"[{count}/{len(todo)}] {describe(record)}", flush=True)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    append_results([partial(run_one, case) for case in todo], path, jobs, 1, describe)
 
 
 def describe(record: Record) -> str:

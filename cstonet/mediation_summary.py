@@ -94,12 +94,12 @@ def _note_share(results: MediationResults) -> str:
 
 def _note_ratio(results: MediationResults) -> str:
     n_bounded, clip = results.estimated.n_bounded, results.effects.clip
-    note = "Density ratios of the mediators from the network: "
+    note = "The estimator weights by density ratios of the mediators, "
     if n_bounded == 0:
-        return note + "none bounded."
+        return note + "none of which had to be bounded."
     return (
-        f"{note}of {n_bounded} units ({n_bounded / results.nobs:.1%}) bounded, because the "
-        f"treatment's probability given mediators left [{clip:g}, {1 - clip:g}]."
+        f"{note}bounded for {n_bounded} of the units ({n_bounded / results.nobs:.1%}), whose "
+        f"treatment probability given the mediators left [{clip:g}, {1 - clip:g}]."
     )
 
 
