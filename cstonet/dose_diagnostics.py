@@ -93,9 +93,7 @@ def balance(
             [_correlations(values, nuisances.dose, weights) for weights in (before, after)]
         )
     index = pd.Index(list(covariates), name="covariate", dtype=object)
-    return pd.DataFrame(
-        table, index=index, columns=["correlation_before", "correlation_after"]
-    )
+    return pd.DataFrame(table, index=index, columns=["correlation_before", "correlation_after"])
 
 
 def _correlations(X: FloatArray, dose: FloatArray, weights: FloatArray) -> FloatArray:

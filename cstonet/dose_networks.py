@@ -94,7 +94,9 @@ def predict_doses(
 ) -> DosePrediction:
     """New units X (m, p) at doses (m, k), averaged over the chosen networks of all folds."""
     data, rows = fitted.x_scaling.dataset(X, 0), np.arange(X.shape[0])
-    return mean_dose_prediction([_average(fitted, nets, data, rows, dose) for nets in fitted.chosen])
+    return mean_dose_prediction(
+        [_average(fitted, nets, data, rows, dose) for nets in fitted.chosen]
+    )
 
 
 def predict_doses_out_of_fold(

@@ -140,8 +140,10 @@ def read_doses(doses: ArrayLike, what: str) -> FloatArray:
             f"{values.shape}"
         )
     if not np.isfinite(values).all():
-        raise OptionError(f"{what} holds {int((~np.isfinite(values)).sum())} values that are not "
-                          "finite; leave them out")
+        raise OptionError(
+            f"{what} holds {int((~np.isfinite(values)).sum())} values that are not "
+            "finite; leave them out"
+        )
     return values
 
 

@@ -50,6 +50,8 @@ class DoseResults(CausalResults):
         How the variance of the dose given the covariates was found.
     """
 
+    networks: FittedNetworks
+
     def __init__(
         self,
         *,
@@ -68,7 +70,7 @@ class DoseResults(CausalResults):
         self.dose_nuisances = estimates.nuisances
         self.dispersion = estimates.dispersion
         self.selection = selection
-        self.networks = self._networks = networks
+        self.networks = networks
         self.notes = notes
         self.runtime = runtime
 
@@ -252,12 +254,12 @@ class DoseResults(CausalResults):
             clip=self.effects.clip,
         )
 
-    def propensity(self, data: Data | None = None) -> NoReturn:
+    def propensity(self, data: Data | None = None) -> NoReturn:  # noqa: ARG002
         """Not available: a dose has a density, not probabilities."""
         raise NotAvailableError(
-            "a continuous treatment has a density instead of propensities: dose_nuisances.mean "
-            "and .variance are its mean and variance given the covariates, dose_nuisances.density() "
-            "its value at the dose received; overlap() sums up"
+            "a continuous treatment has a density instead of propensities. See overlap(); in "
+            "dose_nuisances, mean and variance are those of the dose given the covariates, and "
+            "density() is the density of the dose received"
         )
 
     def test_equal_arms(self) -> NoReturn:
@@ -278,7 +280,7 @@ class DoseResults(CausalResults):
     def _at(self, data: Data, doses: FloatArray) -> tuple[DosePrediction, pd.Index]:
         """Networks at new units and doses (m, k)."""
         X = self.design.spec.transform(data)
-        return predict_doses(self._networks, X, doses), self._index(data)
+        return predict_doses(self.networks, X, doses), self._index(data)
 
     def _received(self, data: Data) -> FloatArray:
         """Doses that new units received, shape (m,)."""
@@ -301,8 +303,8 @@ class DoseResults(CausalResults):
         low, high = float(grid[0]), float(grid[-1])
         if doses.min() < low or doses.max() > high:
             raise DoseRangeError(
-                f"dose: {doses.min():.6g} to {doses.max():.6g} is not within the doses of the data, "
-                f"{low:.6g} to {high:.6g}, so the networks would extrapolate. Choose doses from "
-                "this range."
+                f"dose: {doses.min():.6g} to {doses.max():.6g} is not within the doses of the "
+                f"data, {low:.6g} to {high:.6g}, so the networks would extrapolate. Choose doses "
+                "from this range."
             )
         return doses

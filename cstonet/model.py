@@ -220,7 +220,7 @@ class CausalStoNet:
                 levels=design.treatment_levels,
                 clip=plan.clip,
                 variance=plan.variance,
-                kind=design.treatment_kind,
+                kind="binary" if design.treatment_kind == "binary" else "multilevel",
             )
 
         repetitions = networks.predict_out_of_fold(data)

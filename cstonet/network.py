@@ -71,7 +71,7 @@ class NetworkSpec:
 
     @property
     def continuous(self) -> bool:
-        """Is the treatment a dose, rather than one of several levels?"""
+        """Whether the treatment is a dose, rather than one of several levels."""
         layer = self.layers[self.treatment_layer]
         return next(b.family for b in layer if b.visible) == "gaussian"
 

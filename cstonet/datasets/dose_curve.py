@@ -8,7 +8,6 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.typing import NDArray
 
 from cstonet.datasets.simulation import (
     FloatArray,
@@ -162,7 +161,7 @@ def dose_curve(
     z = mean + spread * rng.standard_normal(n)
     mu = outcome_mean(z, covariates.T[:, :4])
     y = mu + noise * rng.standard_normal(n)
-    data = assemble_frame(y, CENTRE + UNIT * z, covariates).rename(columns={"treat": "dose"})
+    data = assemble_frame(y, CENTRE + UNIT * z, covariates, name="dose")
     return DoseSimulation(
         data=data,
         formula=FORMULA,
@@ -180,9 +179,7 @@ def dose_curve(
 def outcome_mean(z: FloatArray, x: FloatArray) -> FloatArray:
     """μ at standardised doses z; x holds the four covariates that matter along axis 1."""
     x1, x2, x3, x4 = (x[:, j] for j in range(4))
-    mu: FloatArray = (
-        _response(z) + 0.5 * z * x4 + x1 + 0.5 * (x2**2 - 1) + np.tanh(2 * x3)
-    )
+    mu: FloatArray = _response(z) + 0.5 * z * x4 + x1 + 0.5 * (x2**2 - 1) + np.tanh(2 * x3)
     return mu
 
 

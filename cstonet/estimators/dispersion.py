@@ -85,7 +85,7 @@ def _standardised(features: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _score_test(squares: FloatArray, z: FloatArray, weights: FloatArray) -> float:
-    """P-value of Koenker's score test: does the size of the squares depend on z linearly?
+    """P-value of Koenker's score test of squares that do not depend on z.
 
     The products of z with the centred squares have mean zero if not; their own second moments
     studentise them, so that the test does not rest on a normal dose.

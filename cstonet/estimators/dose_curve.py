@@ -122,9 +122,7 @@ def _local_linear(
     return float(intercept), influence
 
 
-def cross_validated_bandwidth(
-    dose: FloatArray, response: FloatArray, weights: FloatArray
-) -> float:
+def cross_validated_bandwidth(dose: FloatArray, response: FloatArray, weights: FloatArray) -> float:
     """Bandwidth with the smallest leave-one-out error of a local linear regression.
 
     Doses are put into bins, their weight shared between the two nearest bin centres, so that the

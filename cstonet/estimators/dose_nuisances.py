@@ -85,7 +85,7 @@ class DoseNuisances:
     def __post_init__(self) -> None:
         n = len(self.y)
         vectors = ("dose", "mu", "slope", "mean", "variance", "weights", "fold")
-        expected: dict[str, tuple[int, ...]] = {name: (n,) for name in vectors}
+        expected: dict[str, tuple[int, ...]] = dict.fromkeys(vectors, (n,))
         expected |= {"mu_grid": (n, len(self.grid))}
         for name, shape in expected.items():
             value = getattr(self, name)
