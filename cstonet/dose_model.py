@@ -20,6 +20,7 @@ from cstonet.estimators.dispersion import Dispersion, fit_dispersion
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.residual_density import fit_residual_density
 from cstonet.networks import FittedNetworks
 from cstonet.plan import Plan
 from cstonet.training import fold_numbers
@@ -85,6 +86,9 @@ def estimate_doses(
             slope=prediction.slope[:, 0],
             mean=mean,
             variance=dispersion.values,
+            residual_density=fit_residual_density(
+                (dose - mean) / np.sqrt(dispersion.values), weights
+            ),
             grid=grid,
             mu_grid=prediction.mu[:, 1:],
             weights=design.weights,

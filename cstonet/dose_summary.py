@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 # Share of units with bounded densities, and largest stabilised weight, from which a note warns.
 _POOR_OVERLAP, _LARGE_WEIGHT = 0.01, 50.0
-# Skewness or excess kurtosis of the dose's residuals beyond which a gaussian density is rough.
-_NOT_GAUSSIAN = 1.0
 
 
 def dose_row(results: DoseResults) -> tuple[str, str]:
@@ -49,25 +47,15 @@ def note_density(results: DoseResults) -> str:
     weights = nuisances.unit_weights
     centred = nuisances.dose - np.mean(weights * nuisances.dose)
     left = np.mean(weights * nuisances.surprise**2) / np.mean(weights * centred**2)
-    p = "p < 0.001" if dispersion.pvalue < 0.001 else f"p = {dispersion.pvalue:.3f}"
-    if dispersion.heteroscedastic:
-        variance = f"a variance that depends on the covariates (test of a constant one: {p})"
-    else:
-        variance = f"a constant variance (test: {p})"
-    note = (
-        f"Treatment model: {results.design.treatment_name} is taken as gaussian given the "
-        f"covariates, with {variance}; they explain {max(0.0, 1 - left):.0%} of its variance."
+    kind = "a variance that depends on them" if dispersion.heteroscedastic else "constant variance"
+    variance = f"{kind} (test of a constant one: {_format_p(dispersion.pvalue)})"
+    density = nuisances.residual_density
+    shape = "gaussian residuals" if density.gaussian else "residuals of another shape, estimated"
+    return (
+        f"Treatment model: {results.design.treatment_name} given the covariates has {variance} and "
+        f"{shape} (test of gaussian ones: {_format_p(density.pvalue)}); the covariates explain "
+        f"{max(0.0, 1 - left):.0%} of its variance."
     )
-    z = nuisances.surprise / np.sqrt(nuisances.variance)
-    skewness = float(np.average(z**3, weights=weights))
-    kurtosis = float(np.average(z**4, weights=weights)) - 3
-    if abs(skewness) > _NOT_GAUSSIAN or kurtosis > _NOT_GAUSSIAN:
-        note += (
-            f" Its residuals are not gaussian (skewness {skewness:.1f}, excess kurtosis "
-            f"{kurtosis:.1f}), so effects that are not lines rest on the outcome model; a "
-            "transformed dose, such as its logarithm, may be nearer to gaussian."
-        )
-    return note
 
 
 def note_overlap(results: DoseResults) -> str:
@@ -85,3 +73,7 @@ def note_overlap(results: DoseResults) -> str:
     if share > _POOR_OVERLAP or overlap["max"] > _LARGE_WEIGHT:
         note += " Some doses are all but determined by the covariates: see res.overlap()."
     return note
+
+
+def _format_p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

@@ -22,6 +22,7 @@ from cstonet.estimators.aipw import Effects
 from cstonet.estimators.dose_curve import DoseCurve, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
+from cstonet.estimators.residual_density import ResidualDensity
 
 OUTCOME_SUPPORT = ("x1", "x2", "x3", "x4")
 TREATMENT_SUPPORT = ("x1", "x3", "x5")
@@ -92,6 +93,7 @@ class DoseSimulation:
             slope=self.slope,
             mean=self.mean,
             variance=self.variance,
+            residual_density=ResidualDensity.standard_normal(),
             grid=grid,
             mu_grid=outcome_mean((grid[None, :] - CENTRE) / UNIT, x[:, :, None]),
             weights=None,

@@ -1,12 +1,11 @@
 """What the estimators of a continuous treatment are given: fitted functions of dose and covariates.
 
-The dose A has mean m(x) and variance v(x) given the covariates, and is taken as gaussian around
-them; μ(a, x) is the expected outcome of a unit with covariates x at dose a.
+The dose A has mean m(x) and variance v(x) given the covariates, and residuals (A - m)/√v of one
+density g for everyone; μ(a, x) is the expected outcome of a unit with covariates x at dose a.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.interpolate import CubicSpline
 
 from cstonet.errors import NumericalError
 from cstonet.estimators.nuisances import FloatArray, IntArray
+from cstonet.estimators.residual_density import ResidualDensity
 
 # Doses at which the average density is tabulated; it is a mixture of gaussians, and smooth.
 _DENSITY_POINTS = 201
@@ -54,6 +54,8 @@ class DoseNuisances:
         Outcome regression μ̂(A_i, x_i) at the dose received, and its derivative in the dose.
     mean, variance : (n,) float64
         m̂(x_i) and v̂(x_i), mean and variance of the dose given the covariates.
+    residual_density : ResidualDensity
+        ĝ, the density of (A_i - m̂(x_i)) / √v̂(x_i).
     grid : (G,) float64
         Doses, ascending, at which the outcome regression is tabulated.
     mu_grid : (n, G) float64
@@ -77,6 +79,7 @@ class DoseNuisances:
     slope: FloatArray
     mean: FloatArray
     variance: FloatArray
+    residual_density: ResidualDensity
     grid: FloatArray
     mu_grid: FloatArray
     weights: FloatArray | None
@@ -122,6 +125,12 @@ class DoseNuisances:
         """A_i - m̂(x_i), shape (n,)."""
         return self.dose - self.mean
 
+    @property
+    def score(self) -> FloatArray:
+        """-∂ log f̂(a | x_i)/∂a at the dose received, shape (n,)."""
+        spread = np.sqrt(self.variance)
+        return self.residual_density.score(self.surprise / spread) / spread
+
     def mu_at(self, doses: FloatArray, *, derivative: int = 0) -> FloatArray:
         """μ̂(a, x_i), or its derivative in a, at doses within the grid, shape (n, k)."""
         table: FloatArray = CubicSpline(self.grid, self.mu_grid, axis=1)(doses, derivative)
@@ -134,8 +143,9 @@ class DoseNuisances:
         return values
 
     def density(self) -> FloatArray:
-        """f̂(A_i | x_i), the gaussian density at the dose received, shape (n,)."""
-        return _gaussian(self.surprise, self.variance)
+        """f̂(A_i | x_i), the density of the dose received, shape (n,)."""
+        spread = np.sqrt(self.variance)
+        return self.residual_density.density(self.surprise / spread) / spread
 
     def average_density(self) -> FloatArray:
         """The weighted mean over all units j of f̂(A_i | x_j), shape (n,).
@@ -147,18 +157,14 @@ class DoseNuisances:
         rows = max(1, _AT_ONCE // _DENSITY_POINTS)
         for first in range(0, self.n, rows):
             part = slice(first, first + rows)
-            densities = _gaussian(table - self.mean[part, None], self.variance[part, None])
-            total += weights[part] @ densities
+            spread = np.sqrt(self.variance[part, None])
+            errors = (table - self.mean[part, None]) / spread
+            total += weights[part] @ (self.residual_density.density(errors) / spread)
         # Densities differ by orders of magnitude: the spline is one of their logarithm.
         tiny = np.finfo(np.float64).tiny
         log_average = CubicSpline(table, np.log(np.maximum(total / self.n, tiny)))
         values: FloatArray = np.exp(log_average(self.dose))
         return values
-
-
-def _gaussian(error: FloatArray, variance: FloatArray) -> FloatArray:
-    density: FloatArray = np.exp(-(error**2) / (2 * variance)) / np.sqrt(2 * math.pi * variance)
-    return density
 
 
 @dataclass(frozen=True, slots=True)

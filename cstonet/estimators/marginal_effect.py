@@ -3,7 +3,8 @@
     AME = E ∂μ(A, X)/∂a,    score_i = ∂μ̂/∂a (A_i, x_i) + α̂_i (y_i - μ̂(A_i, x_i)).
 
 α is the Riesz representer: E[α g(A, X)] = E ∂g/∂a (A, X) for every smooth g. Integration by parts
-gives α = -∂ log f(A | X)/∂a, and (A - m(X))/v(X) where the dose is gaussian given the covariates.
+gives α = -∂ log f(A | X)/∂a; that is (A - m(X))/v(X) where the dose is gaussian given the
+covariates.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ NAME = "AME"
 
 
 def riesz_representer(nuisances: DoseNuisances) -> FloatArray:
-    """α̂_i = c (A_i - m̂(x_i)) / v̂(x_i), shape (n,).
+    """α̂_i, the score of the dose's density times a factor, shape (n,).
 
-    The factor c makes the defining equation of α exact for g = A - m̂(x): the weighted mean of
+    The factor makes the defining equation of α exact for g = A - m̂(x): the weighted mean of
     α̂ (A - m̂) is one. A dose effect that is the same line for everyone is then estimated
     consistently whatever the shape of the dose's density.
     """
-    surprise = nuisances.surprise
-    representer = surprise / nuisances.variance
-    moment = np.mean(nuisances.unit_weights * representer * surprise)
+    representer = nuisances.score
+    moment = np.mean(nuisances.unit_weights * representer * nuisances.surprise)
     values: FloatArray = representer / moment
     return values
 
