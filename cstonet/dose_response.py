@@ -116,7 +116,7 @@ def dose_response(
         raise OptionError(f"bandwidth must be a positive number, not {bandwidth!r}")
     support = dose_support(nuisances, trim)
     doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
-    curve = estimate_curve(nuisances, doses, clip=clip, bandwidth=bandwidth)
+    curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
     return DoseResponse(
         table=_table(curve, alpha, seed),
         bandwidth=curve.bandwidth,

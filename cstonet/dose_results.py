@@ -21,15 +21,13 @@ from cstonet.errors import (
     OptionError,
     UnknownColumnError,
 )
+from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.marginal_effect import NAME
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.inference import Effect, EffectInference
 from cstonet.networks import FittedNetworks
 from cstonet.plan import Plan
 from cstonet.results import CausalResults, Data
-
-# Units beyond either end of the doses that a curve is drawn for.
-TRIM = 0.025
 
 
 class DoseResults(CausalResults):

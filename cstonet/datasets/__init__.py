@@ -2,7 +2,16 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
-__all__ = ["Simulation", "ThreeArms", "simulation1", "simulation2", "three_arms"]
+__all__ = [
+    "DoseSimulation",
+    "Simulation",
+    "ThreeArms",
+    "dose_curve",
+    "simulation1",
+    "simulation2",
+    "three_arms",
+]

@@ -19,7 +19,7 @@ from cstonet.datasets.simulation import (
 from cstonet.datasets.three_arms import autoregressive
 from cstonet.errors import OptionError
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.dose_curve import DoseCurve, estimate_curve
+from cstonet.estimators.dose_curve import TRIM, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.residual_density import ResidualDensity
@@ -106,7 +106,8 @@ class DoseSimulation:
 
     def oracle_curve(self, doses: FloatArray) -> DoseCurve:
         """The dose-response curve estimated with the true nuisances."""
-        return estimate_curve(self.nuisances(), np.asarray(doses, dtype=np.float64), clip=0.0)
+        truth, values = self.nuisances(), np.asarray(doses, dtype=np.float64)
+        return estimate_curve(truth, values, support=dose_support(truth, TRIM), clip=0.0)
 
 
 def dose_curve(

@@ -17,12 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
 
 # Candidate bandwidths, in units of sd(A) n^(-1/5), up to one standard deviation of the dose.
 _CANDIDATES = 0.5 * 2.0 ** (np.arange(17) / 4)
+# Share of the units beyond either end of the doses that a curve is estimated for.
+TRIM = 0.025
 # Bins of the dose on which bandwidths are compared.
 _BINS = 401
 
@@ -69,7 +72,12 @@ def dose_support(nuisances: DoseNuisances, trim: float) -> tuple[float, float]:
 
 
 def estimate_curve(
-    nuisances: DoseNuisances, doses: FloatArray, *, clip: float, bandwidth: float | None = None
+    nuisances: DoseNuisances,
+    doses: FloatArray,
+    *,
+    support: tuple[float, float],
+    clip: float,
+    bandwidth: float | None = None,
 ) -> DoseCurve:
     """Estimate the dose-response curve.
 
@@ -79,6 +87,8 @@ def estimate_curve(
         Data and (out-of-fold) nuisances of n units.
     doses : (k,) float64
         Where to estimate it, within the range of the data.
+    support : (float, float)
+        Doses between which the curve is wanted, and the bandwidth judged.
     clip : float
         Bound of the densities, see `stabilised_weights`.
     bandwidth : float, optional
@@ -89,7 +99,8 @@ def estimate_curve(
     weights = nuisances.unit_weights
     if bandwidth is None:
         pseudo = correction + nuisances.average_mu(nuisances.dose)
-        bandwidth = cross_validated_bandwidth(nuisances.dose, pseudo, weights)
+        inside = (nuisances.dose >= support[0]) & (nuisances.dose <= support[1])
+        bandwidth = cross_validated_bandwidth(nuisances.dose, pseudo, weights, inside)
     plug_in = nuisances.mu_at(doses)
     average = weights @ plug_in / nuisances.n
     estimates = np.empty(len(doses))
@@ -122,7 +133,9 @@ def _local_linear(
     return float(intercept), influence
 
 
-def cross_validated_bandwidth(dose: FloatArray, response: FloatArray, weights: FloatArray) -> float:
+def cross_validated_bandwidth(
+    dose: FloatArray, response: FloatArray, weights: FloatArray, judged: NDArray[np.bool_]
+) -> float:
     """Bandwidth with the smallest leave-one-out error of a local linear regression.
 
     Doses are put into bins, their weight shared between the two nearest bin centres, so that the
@@ -132,6 +145,8 @@ def cross_validated_bandwidth(dose: FloatArray, response: FloatArray, weights: F
     ----------
     dose, response, weights : (n,) float64
         The data and their weights, of mean one.
+    judged : (n,) bool
+        Units whose errors count: in the tails few units with large weights would decide.
     """
     n = len(dose)
     mean = np.mean(weights * dose)
@@ -160,5 +175,5 @@ def cross_validated_bandwidth(dose: FloatArray, response: FloatArray, weights: F
         # What a unit's own outcome contributes to its fitted value.
         own = weights * np.interp(dose, centres, s2 / determinant)
         left_out = (response - fitted) / np.maximum(1 - own, 0.1)
-        errors.append(float(np.mean(weights * left_out**2)))
+        errors.append(float(np.mean((weights * left_out**2)[judged])))
     return float(candidates[int(np.argmin(errors))])
