@@ -252,8 +252,9 @@ class DoseResults(CausalResults):
             clip=self.effects.clip,
         )
 
-    def propensity(self, data: Data | None = None) -> NoReturn:  # noqa: ARG002
+    def propensity(self, data: Data | None = None) -> NoReturn:
         """Not available: a dose has a density, not probabilities."""
+        del data
         raise NotAvailableError(
             "a continuous treatment has a density instead of propensities. See overlap(); in "
             "dose_nuisances, mean and variance are those of the dose given the covariates, and "
