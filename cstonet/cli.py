@@ -26,12 +26,14 @@ from cstonet.presets import PRESETS
 if TYPE_CHECKING:
     from cstonet.results import CausalResults
 
-SIMULATIONS: dict[str, Callable[..., datasets.Simulation]] = {
+SIMULATIONS: dict[str, Callable[..., datasets.Simulation | datasets.DoseSimulation]] = {
     "simulation1": datasets.simulation1,
     "simulation2": datasets.simulation2,
+    "dose_curve": datasets.dose_curve,
 }
 FORMATS = ("text", "csv", "latex", "html")
 TRUTHS = ("mu0", "mu1", "tau", "propensity")
+DOSE_TRUTHS = ("mu", "slope", "mean", "variance")
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -254,8 +256,9 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
         first_line = inspect.cleandoc(function.__doc__ or "").splitlines()[0]
         sub = simulations.add_parser(name, help=first_line, description=first_line)
         sub.add_argument("file", type=Path, help="CSV file to write")
+        truths = DOSE_TRUTHS if function is datasets.dose_curve else TRUTHS
         sub.add_argument(
-            "--truth", type=Path, metavar="FILE", help=f"write {', '.join(TRUTHS)} of every row"
+            "--truth", type=Path, metavar="FILE", help=f"write {', '.join(truths)} of every row"
         )
         docs, hints = parameter_docs(function), get_type_hints(function)
         for option, parameter in inspect.signature(function).parameters.items():
@@ -270,12 +273,19 @@ def simulate(chosen: argparse.Namespace) -> None:
     simulation = function(**{name: value for name, value in given.items() if value is not None})
     simulation.data.to_csv(chosen.file, index=False)
     if chosen.truth is not None:
-        truths = {name: getattr(simulation, name) for name in TRUTHS}
+        names = DOSE_TRUTHS if isinstance(simulation, datasets.DoseSimulation) else TRUTHS
+        truths = {name: getattr(simulation, name) for name in names}
         pd.DataFrame(truths).to_csv(chosen.truth, index=False)
-    oracle, error = simulation.oracle_ate()
     print(f"formula              {simulation.formula}")
-    print(f"ATE, these rows      {simulation.sample_ate:.6f}")
-    print(f"ATE, population      {simulation.ate:.6f}")
+    if isinstance(simulation, datasets.DoseSimulation):
+        effects = simulation.oracle()
+        oracle, error = float(effects.estimates[0]), float(effects.standard_errors[0])
+        print(f"AME, these rows      {simulation.sample_ame:.6f}")
+        print(f"AME, population      {simulation.ame:.6f}")
+    else:
+        oracle, error = simulation.oracle_ate()
+        print(f"ATE, these rows      {simulation.sample_ate:.6f}")
+        print(f"ATE, population      {simulation.ate:.6f}")
     print(f"oracle estimate      {oracle:.6f} (standard error {error:.6f})")
     print(f"treatment depends on {' '.join(simulation.treatment_support)}")
     print(f"outcome depends on   {' '.join(simulation.outcome_support)}")

@@ -47,13 +47,13 @@ def note_density(results: DoseResults) -> str:
     weights = nuisances.unit_weights
     centred = nuisances.dose - np.mean(weights * nuisances.dose)
     left = np.mean(weights * nuisances.surprise**2) / np.mean(weights * centred**2)
-    kind = "a variance that depends on them" if dispersion.heteroscedastic else "constant variance"
-    variance = f"{kind} (test of a constant one: {_format_p(dispersion.pvalue)})"
     density = nuisances.residual_density
-    shape = "gaussian residuals" if density.gaussian else "residuals of another shape, estimated"
+    variance = "a variance that depends on them" if dispersion.heteroscedastic else "one variance"
+    shape = "gaussian residuals" if density.gaussian else "residuals of a shape that was estimated"
     return (
-        f"Treatment model: {results.design.treatment_name} given the covariates has {variance} and "
-        f"{shape} (test of gaussian ones: {_format_p(density.pvalue)}); the covariates explain "
+        f"Treatment model: given the covariates, {results.design.treatment_name} has {variance} "
+        f"and {shape} (tests of one variance and of gaussian residuals: "
+        f"{_format_p(dispersion.pvalue)}, {_format_p(density.pvalue)}); they explain "
         f"{max(0.0, 1 - left):.0%} of its variance."
     )
 
@@ -71,7 +71,7 @@ def note_overlap(results: DoseResults) -> str:
     else:
         note += "none bounded."
     if share > _POOR_OVERLAP or overlap["max"] > _LARGE_WEIGHT:
-        note += " Some doses are all but determined by the covariates: see res.overlap()."
+        note += " A few units count for very many: see res.overlap()."
     return note
 
 

@@ -118,7 +118,8 @@ def _local_linear(
 ) -> tuple[float, FloatArray]:
     """Intercept of a kernel-weighted line at distance zero, and its influence values (n,)."""
     t = distance / bandwidth
-    kernel = weights * np.exp(-0.5 * t**2)
+    # Relative to the nearest unit, so that the kernel does not vanish between far doses.
+    kernel = weights * np.exp(0.5 * (np.min(t**2) - t**2))
     s0, s1, s2 = kernel.sum(), kernel @ t, kernel @ t**2
     determinant = s0 * s2 - s1**2
     if not determinant > 1e-10 * s0 * max(float(s2), np.finfo(float).tiny):
