@@ -62,14 +62,11 @@ def note_overlap(results: DoseResults) -> str:
     """How far the densities are from those of a randomised dose."""
     overlap = results.overlap().loc["all"]
     bounded, share = results.effects.n_clipped, results.effects.n_clipped / results.nobs
+    bound = f" (bounded there: {bounded} of {results.nobs} units)" if bounded else ""
     note = (
-        f"Overlap: weights f(a)/f(a|x) behind res.dose_response() up to {overlap['max']:.3g}, "
-        f"worth {overlap['effective']:.0f} units; "
+        f"Overlap: weights f(a)/f(a|x) behind res.dose_response() up to {overlap['max']:.3g}"
+        f"{bound}, worth {overlap['effective']:.0f} units."
     )
-    if bounded:
-        note += f"{bounded} densities ({share:.1%}) raised to the bound {results.effects.clip:g}."
-    else:
-        note += "none bounded."
     if share > _POOR_OVERLAP or overlap["max"] > _LARGE_WEIGHT:
         note += " A few units count for very many: see res.overlap()."
     return note

@@ -66,7 +66,7 @@ def test_slope_is_the_derivative(network: tuple[TrainedNetwork, _core.Dataset]) 
     rows, step = np.arange(ROWS), 1e-4
     dose = np.random.default_rng(0).normal(size=(ROWS, 4))
     up, down = (evaluate(net, data, rows, dose + h).mu for h in (step, -step))
-    # Central differences err by step² times a third derivative of order one, and by rounding / step.
+    # Central differences err by step² times a third derivative, and by rounding / step.
     np.testing.assert_allclose(
         evaluate(net, data, rows, dose).slope, (up - down) / (2 * step), atol=1e-7
     )

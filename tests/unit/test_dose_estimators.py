@@ -75,7 +75,7 @@ def test_shapes_and_values_are_checked():
         replace(nuisances, mean=np.zeros(3))
     with pytest.raises(ValueError, match="variance must be positive"):
         replace(nuisances, variance=np.zeros(50))
-    with pytest.raises(NumericalError, match="outcome model .* 1 of 50 units"):
+    with pytest.raises(NumericalError, match=r"outcome model .* 1 of 50 units"):
         replace(nuisances, slope=np.where(np.arange(50) == 3, np.nan, 1.0))
     with pytest.raises(NumericalError, match="treatment model"):
         replace(nuisances, mean=np.full(50, np.inf))

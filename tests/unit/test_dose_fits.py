@@ -268,7 +268,7 @@ def test_doses_that_no_unit_had(simulation, fitted):
 
 
 def test_what_a_dose_does_not_have(fitted, make_results):
-    with pytest.raises(NotAvailableError, match="no effect 'ATT'.*dose_response"):
+    with pytest.raises(NotAvailableError, match=r"no effect 'ATT'.*dose_response"):
         fitted.effect("ATT")
     with pytest.raises(NotAvailableError, match="density"):
         fitted.propensity()
@@ -373,11 +373,11 @@ def test_bad_doses(simulation):
     data = simulation.data
     with pytest.raises(ConstantTreatmentError, match="'dose' is 3 in all"):
         cs.fit(simulation.formula, data.assign(dose=3.0))
-    with pytest.raises(TooFewRowsError, match="at least 20 units .* there are 15"):
+    with pytest.raises(TooFewRowsError, match=r"at least 20 units .* there are 15"):
         cs.fit(simulation.formula, data.head(15))
     with pytest.raises(OptionError, match=r"reference=2: .*no reference level"):
         cs.fit(simulation.formula, data, reference=2)
-    with pytest.raises(TreatmentLeakError, match="'grams' is the treatment 'dose'.*other units"):
+    with pytest.raises(TreatmentLeakError, match=r"'grams' is the treatment 'dose'.*other units"):
         cs.fit(simulation.formula, data.assign(grams=(2 + data["dose"] / 1000).astype("float32")))
     # A covariate far from zero is not a copy because its digits are few.
     far = (1e7 + data["x6"]).astype("float32")
