@@ -186,7 +186,7 @@ def _run_fold(
     """Search (if planned) and train the starts of one fold."""
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
-    network = plan.network
+    network, found = plan.network, None
     if plan.search is not None and plan.search_network is not None:
         looks = 0
 
@@ -206,9 +206,10 @@ def _run_fold(
             threads=threads,
             stop=searching,
         )
-        structure = search.run()
-        moves, inputs = tuple(search.moves), structure.inputs
+        found = search.run()
+        moves, inputs = tuple(search.moves), found.inputs
         network = plan.network.with_inputs(len(inputs))
+        structure = found.united if plan.unites_supports else found
         masks = structure.masks(network, plan.treatment_units)
     tasks = [(fold, start, split.fit, split.validation) for start in range(plan.starts)]
     epochs = len(tasks) * sum(int(stage.epochs) for stage in plan.training.stages)
@@ -227,7 +228,7 @@ def _run_fold(
     )
     return _FoldResult(
         networks=tuple(
-            TrainedNetwork.from_task(fold, start, network, result)
+            TrainedNetwork.from_task(fold, start, network, result, found)
             for start, result in enumerate(results)
             if not result.failure
         ),
