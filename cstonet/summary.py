@@ -98,7 +98,7 @@ def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     ]
     if isinstance(results, DoseResults):
         return [
-            ("Estimator:", f"DR slope, {fitting}"),
+            ("Estimator:", f"DR, {fitting}"),
             ("Observations:", str(results.nobs)),
             dose_summary.spread_row(results),
             ("Densities bounded:", f"{effects.n_clipped} at {effects.clip:g}"),
