@@ -83,6 +83,17 @@ def test_every_move_is_on_record(results):
     assert set(moves["fold"]) == {0, 1}
 
 
+def test_the_treatment_model_waits_and_takes_the_outcomes_covariates_first(results):
+    """x1 and x3 move the treatment alike; x1 is in the outcome model by then."""
+    grown = results.networks.search.query("move == 'grow'")
+    for _, moves in grown.groupby("fold"):
+        outcome, treatment = (moves[moves["model"] == m] for m in ("outcome", "treatment"))
+        first = treatment["round"].min()
+        assert first > outcome["round"].min()
+        assert treatment.loc[treatment["round"] == first, "covariate"].tolist() == ["x1"]
+        assert "x3" in set(treatment["covariate"])
+
+
 def test_nothing_is_admitted_where_there_is_nothing(data, options):
     noise = data.assign(
         y=np.random.default_rng(1).normal(size=N),
