@@ -30,9 +30,9 @@ class DoseResponse:
     Parameters
     ----------
     table : DataFrame
-        One row per dose: `dose`, `estimate`, `se`, pointwise limits `lower`, `upper`, and
-        `uniform_lower`, `uniform_upper`, between which the whole curve lies with the level's
-        probability.
+        One row per dose, ascending: `dose`, `estimate`, `se`, pointwise limits `lower`, `upper`,
+        and `uniform_lower`, `uniform_upper`, between which the curve lies at all these doses with
+        the level's probability.
     bandwidth : float
         Standard deviation of the gaussian kernel, in units of the dose.
     support : (float, float)
