@@ -250,10 +250,10 @@ def _notes(results: CausalResults) -> list[str]:
     if isinstance(results, DoseResults):
         estimand = [dose_summary.note_estimand(results)]
         overlap = [dose_summary.note_density(results), dose_summary.note_overlap(results)]
+    elif isinstance(results, MediationResults):
+        estimand, overlap = list(mediation_notes(results)), [_note_overlap(results)]
     else:
         estimand, overlap = [_note_estimand(results)], [_note_overlap(results)]
-    if isinstance(results, MediationResults):
-        estimand = list(mediation_notes(results))
     notes = [*estimand, _note_errors(results), *_notes_data(results), *overlap]
     notes.append(_note_selection(results))
     return [*notes, *results.notes]
