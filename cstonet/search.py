@@ -36,9 +36,8 @@ from cstonet.networks import TrainedNetwork
 from cstonet.options import SearchOptions
 from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, threshold
 from cstonet.splits import Split
-from cstonet.structure import Structure
+from cstonet.structure import Model, SearchScope, Structure
 
-Model = Literal["treatment", "outcome"]
 Kind = Literal["grow", "prune", "keep", "try"]
 
 # Kernel tasks of the search are told from final starts by their start numbers.
@@ -84,40 +83,6 @@ class TrainingData:
     def outcome(self) -> NDArray[np.float64]:
         """Standardised outcomes, shape (n, outcomes)."""
         return self.visible[:, -self.outcomes :].astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchScope:
-    """What a search may do beside what the data say; by default, everything.
-
-    Attributes
-    ----------
-    models
-        The models whose supports are searched for.
-    always
-        Covariates that the outcome model holds from the start and never drops.
-    one_of
-        Covariates of which the outcome model always holds at least one.
-    familiar
-        Covariates that are tested at the bar of few, as are those that the other model holds.
-    barred
-        Covariates that cannot explain the treatment.
-    adjust
-        Covariates that a network with united supports uses beside those found.
-    """
-
-    models: tuple[Model, ...] = ("outcome", "treatment")
-    always: tuple[int, ...] = ()
-    one_of: tuple[int, ...] = ()
-    familiar: tuple[int, ...] = ()
-    barred: tuple[int, ...] = ()
-    adjust: tuple[int, ...] = ()
-
-    def united(self, found: Structure) -> Structure:
-        """Models on the covariates found for either, as far as the scope lets them."""
-        both = tuple(dict.fromkeys(found.united.outcome + self.adjust))
-        allowed = both if "treatment" in self.models else ()
-        return Structure(tuple(j for j in allowed if j not in self.barred), both)
 
 
 @dataclass(frozen=True, slots=True)

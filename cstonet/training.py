@@ -21,8 +21,9 @@ from cstonet.errors import NumericalError, OptionError
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
-from cstonet.search import Move, SearchScope, StructureSearch, TrainingData
+from cstonet.search import Move, StructureSearch, TrainingData
 from cstonet.splits import Split, make_splits
+from cstonet.structure import SearchScope
 
 Progress = Callable[[int, int], object]
 

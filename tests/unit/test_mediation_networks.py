@@ -15,8 +15,7 @@ from cstonet.network import causal_network
 from cstonet.networks import OUTCOME, TREATMENT, TrainedNetwork
 from cstonet.plan import resolve_training
 from cstonet.scaling import column_scaling
-from cstonet.search import SearchScope
-from cstonet.structure import Structure
+from cstonet.structure import SearchScope, Structure
 
 ROWS = 600
 
