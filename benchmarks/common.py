@@ -108,6 +108,8 @@ class Estimate:
         Covariates selected for the "outcome" and the "treatment", if the method selects.
     se_influence : float or None
         Standard error from the influence function's variance, where `se` is another one.
+    extra : dict or None
+        Figures of one benchmark only, by name, for its results file.
     """
 
     ate: float
@@ -117,6 +119,7 @@ class Estimate:
     cate: FloatArray | None = None
     selected: dict[str, frozenset[str]] | None = None
     se_influence: float | None = None
+    extra: Record | None = None
 
 
 class Case(Protocol):
@@ -188,6 +191,7 @@ def measure(problem: Problem, estimate: Estimate) -> Record:
         "y_sd": float(problem.y.std()),
         "selection": selection,
         "pehe": pehe,
+        **(estimate.extra or {}),
     }
 
 

@@ -26,15 +26,20 @@ from cstonet.presets import PRESETS
 if TYPE_CHECKING:
     from cstonet.results import CausalResults
 
-SIMULATIONS: dict[str, Callable[..., datasets.Simulation | datasets.MediationSimulation]] = {
+SIMULATIONS: dict[
+    str,
+    Callable[..., datasets.Simulation | datasets.DoseSimulation | datasets.MediationSimulation],
+] = {
     "simulation1": datasets.simulation1,
     "simulation2": datasets.simulation2,
+    "dose_curve": datasets.dose_curve,
     "one_mediator": datasets.one_mediator,
     "three_mediators": datasets.three_mediators,
     "linear_mediation": datasets.linear_mediation,
 }
 FORMATS = ("text", "csv", "latex", "html")
 TRUTHS = ("mu0", "mu1", "tau", "propensity")
+DOSE_TRUTHS = ("mu", "slope", "mean", "variance")
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -278,12 +283,19 @@ def simulate(chosen: argparse.Namespace) -> None:
         print(mediation_truths(simulation))
         return
     if chosen.truth is not None:
-        truths = {name: getattr(simulation, name) for name in TRUTHS}
+        names = DOSE_TRUTHS if isinstance(simulation, datasets.DoseSimulation) else TRUTHS
+        truths = {name: getattr(simulation, name) for name in names}
         pd.DataFrame(truths).to_csv(chosen.truth, index=False)
-    oracle, error = simulation.oracle_ate()
     print(f"formula              {simulation.formula}")
-    print(f"ATE, these rows      {simulation.sample_ate:.6f}")
-    print(f"ATE, population      {simulation.ate:.6f}")
+    if isinstance(simulation, datasets.DoseSimulation):
+        effects = simulation.oracle()
+        oracle, error = float(effects.estimates[0]), float(effects.standard_errors[0])
+        print(f"AME, these rows      {simulation.sample_ame:.6f}")
+        print(f"AME, population      {simulation.ame:.6f}")
+    else:
+        oracle, error = simulation.oracle_ate()
+        print(f"ATE, these rows      {simulation.sample_ate:.6f}")
+        print(f"ATE, population      {simulation.ate:.6f}")
     print(f"oracle estimate      {oracle:.6f} (standard error {error:.6f})")
     print(f"treatment depends on {' '.join(simulation.treatment_support)}")
     print(f"outcome depends on   {' '.join(simulation.outcome_support)}")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .caller import caller_stacklevel
 from .columns import as_frame, check_unique, listing
 from .covariates import CovariateSpec, Source, array_to_frame
+from .doses import dose_values
 from .errors import (
     DataError,
     EmptyDataError,
@@ -25,7 +26,7 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
-from .leaks import check_no_outcome, check_no_treatment
+from .leaks import check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
     Family,
@@ -52,7 +53,7 @@ class Design:
     y : ndarray (n,) of float64
         Outcome; 0 and 1 for the binomial family.
     treatment : ndarray (n,) of int64
-        Codes into `treatment_levels`.
+        Codes into `treatment_levels`; zeros for a continuous treatment, see `dose`.
     X : ndarray (n, p) of float32 or float64
         Covariates, in C or Fortran order as the data came. May be a view of the user's data: not
         to be written to.
@@ -62,8 +63,8 @@ class Design:
         Names of the two.
     treatment_levels : tuple
         The L values of the treatment: the reference first, the others sorted or in the order of a
-        pandas category. Of two, the second is "treated".
-    treatment_kind : {"binary", "multilevel"}
+        pandas category. Of two, the second is "treated". None for a continuous treatment.
+    treatment_kind : {"binary", "multilevel", "continuous"}
         Kind of treatment.
     family : {"gaussian", "binomial"}
         Distribution of the outcome.
@@ -79,6 +80,8 @@ class Design:
         Labels of the n rows.
     n_dropped : int
         Rows left out because of missing values.
+    dose : ndarray (n,) of float64, or None
+        Values of a continuous treatment.
     mediators : Mediators or None
         What lies between treatment and outcome, if the formula names any.
     """
@@ -98,6 +101,7 @@ class Design:
     spec: CovariateSpec
     index: pd.Index
     n_dropped: int
+    dose: NDArray[np.float64] | None = None
     mediators: Mediators | None = None
 
     @classmethod
@@ -123,7 +127,7 @@ class Design:
             The data. Never changed.
         family : {"gaussian", "binomial"}, optional
             Distribution of the outcome; by default binomial for a boolean or 0/1 outcome.
-        treatment : {"binary", "multilevel"}, optional
+        treatment : {"binary", "multilevel", "continuous"}, optional
             Kind of treatment; by default found from the data.
         reference : level of the treatment, optional
             What the other levels are compared with; by default the first of the sorted levels, or
@@ -260,11 +264,18 @@ class _Raw:
         y, found_family = outcome_values(raw.outcome, family)
         codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
-        check_arms(codes, levels, raw.treatment.name, weights)
+        dose = None
+        if found_kind == "continuous":
+            dose = dose_values(raw.treatment, weights)
+        else:
+            check_arms(codes, levels, raw.treatment.name, weights)
         spec = CovariateSpec.fit(raw.selected, raw.sources, source=raw.source)
         X = spec.build(raw.sources)
         names = spec.names
-        check_no_treatment(X, names, codes, raw.treatment.name)
+        if dose is None:
+            check_no_treatment(X, names, codes, raw.treatment.name)
+        else:
+            check_no_dose(X, names, dose, raw.treatment.name)
         check_no_outcome(X, names, y, raw.outcome.name)
         return Design(
             y=y,
@@ -282,6 +293,7 @@ class _Raw:
             spec=spec,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
+            dose=dose,
             mediators=None
             if raw.mediators is None
             else raw.mediators.check(y, codes, X, names, found_kind),
@@ -326,7 +338,7 @@ class _Raw:
 def _check_options(family: object, treatment: object, missing: object) -> None:
     for name, value, choices in (
         ("family", family, ("gaussian", "binomial", None)),
-        ("treatment", treatment, ("binary", "multilevel", None)),
+        ("treatment", treatment, ("binary", "multilevel", "continuous", None)),
         ("missing", missing, ("raise", "drop")),
     ):
         if value not in choices:

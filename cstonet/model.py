@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
+from cstonet.dose_model import estimate_doses
+from cstonet.dose_results import DoseResults
 from cstonet.errors import OptionError
 from cstonet.estimators import Effects, Nuisances, estimate_effects, estimate_mediation
 from cstonet.mediation import estimate as estimate_repetition
@@ -40,14 +42,14 @@ class CausalStoNet:
     y : array_like, (n,)
         Outcome.
     treat : array_like, (n,)
-        Treatment with two or more levels.
+        Treatment with two or more levels, or a dose.
     X : array_like or DataFrame, (n, p)
         Covariates.
     names : sequence of str, optional
         Names of the covariates; by default the frame's columns, or x1, x2, ….
     family : {"gaussian", "binomial"}, optional
         Distribution of the outcome; inferred by default.
-    treatment : {"binary", "multilevel"}, optional
+    treatment : {"binary", "multilevel", "continuous"}, optional
         Kind of treatment; inferred by default.
     reference : level of the treatment, optional
         What the other levels are compared with; by default the first.
@@ -205,6 +207,18 @@ class CausalStoNet:
             return self._fit_mediation(plan, threads, progress, began)
         with progress_reporter(progress) as report:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
+        if design.dose is not None:
+            selection = selection_table(design.covariates, networks)
+            doses = estimate_doses(design, design.dose, plan, networks, data, selection)
+            return DoseResults(
+                design=design,
+                plan=plan,
+                estimates=doses,
+                selection=selection,
+                networks=networks,
+                notes=training_notes(networks) + spread_note(doses.effects, doses.repetitions),
+                runtime=time.perf_counter() - began,
+            )
         fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
         def estimate(prediction: Prediction) -> tuple[Nuisances, Effects]:
@@ -221,7 +235,7 @@ class CausalStoNet:
                 levels=design.treatment_levels,
                 clip=plan.clip,
                 variance=plan.variance,
-                kind=design.treatment_kind,
+                kind="binary" if design.treatment_kind == "binary" else "multilevel",
             )
 
         repetitions = networks.predict_out_of_fold(data)

@@ -69,8 +69,14 @@ class NetworkSpec:
 
     @property
     def treatment_width(self) -> int:
-        """Units of the treatment: one less than its levels. They are the last of their layer."""
+        """Units of the treatment, the last of their layer: one less than its levels, or a dose."""
         return next(b.size for b in self.layers[self.treatment_layer] if b.visible)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the treatment is a dose, rather than one of several levels."""
+        layer = self.layers[self.treatment_layer]
+        return next(b.family for b in layer if b.visible) == "gaussian"
 
     def with_inputs(self, inputs: int) -> NetworkSpec:
         """The same layers on another number of covariates."""
@@ -101,6 +107,7 @@ def causal_network(
     *,
     outcome: BlockFamily,
     levels: int = 2,
+    continuous: bool = False,
     activation: Activation = "tanh",
     treatment_weight: float = 1.0,
 ) -> NetworkSpec:
@@ -108,7 +115,8 @@ def causal_network(
 
     One unit of hidden layer ``treatment_layer`` is the visible treatment. A treatment of L > 2
     levels is a categorical block of L-1 units, the first level being zero in all of them; the
-    layer is widened by the L-2 further units, so that the latent units do not depend on L.
+    layer is widened by the L-2 further units, so that the latent units do not depend on L. A
+    continuous treatment is a gaussian unit.
     """
     if hidden[treatment_layer - 1] < 2:
         raise OptionError(
@@ -117,6 +125,8 @@ def causal_network(
         )
     layers: list[tuple[Block, ...]] = []
     family: BlockFamily = "bernoulli" if levels == 2 else "categorical"
+    if continuous:
+        family, levels = "gaussian", 2
     treatment = Block(family, levels - 1, visible=True, feeds=True, weight=treatment_weight)
     for number, width in enumerate(hidden, start=1):
         if number == treatment_layer:

@@ -23,7 +23,7 @@ from cstonet.structure import Structure
 TREATMENT, OUTCOME = 0, 1
 
 # Each activation's value, and its slope as a function of its value.
-_ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tanh": (np.tanh, lambda h: 1 - h**2),
     "sigmoid": (expit, lambda h: h * (1 - h)),
     "relu": (lambda z: np.maximum(z, 0), lambda h: (h > 0).astype(np.float64)),
@@ -162,7 +162,7 @@ class TrainedNetwork:
         treatment_layer, own = self.spec.treatment_layer, self.spec.treatment_width
         weights = [w.astype(np.float64) for w in self.weights]
         biases = [b.astype(np.float64) for b in self.biases]
-        value, slope = _ACTIVATIONS[self.spec.activation]
+        value, slope = ACTIVATIONS[self.spec.activation]
         outputs = [data.gather(rows, self.inputs).astype(np.float64)]
         for i in range(len(self.spec.layers) - 1):
             output = value(outputs[-1] @ weights[i] + biases[i])
@@ -251,6 +251,8 @@ class FittedNetworks:
         One row per fold, start and epoch.
     search
         One row per move of the structure search; empty without one.
+    dose_scale
+        Units of a continuous treatment, see :mod:`cstonet.dose_networks`.
     """
 
     plan: Plan
@@ -263,6 +265,7 @@ class FittedNetworks:
     trace: pd.DataFrame
     search: pd.DataFrame
     threads: int
+    dose_scale: OutcomeScale | None = None
 
     @property
     def n_nonzero(self) -> int:

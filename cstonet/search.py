@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.dose_networks import evaluate
 from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
-from cstonet.networks import TrainedNetwork, level_dummies
+from cstonet.networks import TrainedNetwork
 from cstonet.options import SearchOptions
 from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, threshold
 from cstonet.splits import Split
@@ -58,7 +59,7 @@ class TrainingData:
     covariates
         As the kernel reads them.
     visible : (n, L)
-        Treatment as L-1 dummies, and standardised outcome (or outcomes).
+        Treatment as L-1 dummies or as a standardised dose, and standardised outcome (or outcomes).
     weights : (n,)
         Row weights.
     family
@@ -75,7 +76,7 @@ class TrainingData:
 
     @property
     def treatment(self) -> NDArray[np.float64]:
-        """Treatment as dummies of all levels but the reference, shape (n, L-1)."""
+        """Treatment as dummies of all levels but the reference, or as a dose, shape (n, L-1)."""
         return self.visible[:, : -self.outcomes].astype(np.float64)
 
     @property
@@ -333,19 +334,23 @@ class StructureSearch:
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
-        mu, probability = net.visible_means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]
-        levels = level_dummies(mu.shape[1])
-        codes = (treatment @ np.arange(1, len(levels))).astype(np.int64)
-        residuals = data.outcome[rows] - mu[np.arange(len(rows)), codes]
+        if network.continuous:
+            at_dose = evaluate(net, data.covariates, rows, treatment)
+            expected, mean = at_dose.mu, at_dose.mean[:, None]
+        else:
+            mu, mean = net.visible_means(data.covariates, rows, self._threads)
+            codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
+            expected = mu[np.arange(len(rows)), codes]
+        residuals = data.outcome[rows] - expected
         slopes = net.first_layer_slopes(data.covariates, rows, treatment)
         members = [
             data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
             for support in (structure.outcome, structure.treatment)
         ]
         one = np.ones((len(rows), 1))
-        surprise, level_slopes = treatment - probability, list(slopes.treatment)
-        if len(levels) > 2:  # the reference has no predictor, hence no slopes
+        surprise, level_slopes = treatment - mean, list(slopes.treatment)
+        if network.treatment_width > 1:  # the reference has no predictor, hence no slopes
             surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
             level_slopes.append(one[:, :0])
         return _Working(

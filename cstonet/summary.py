@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cstonet import dose_summary
 from cstonet.diagnostics import arm_separation
+from cstonet.dose_results import DoseResults
 from cstonet.mediation_results import MediationResults
 from cstonet.mediation_summary import (
     MEDIATION_SELECTION_NOTE,
@@ -83,9 +85,12 @@ def _header_left(results: CausalResults) -> list[tuple[str, str]]:
     levels = ", ".join(str(level) for level in design.treatment_levels)
     if design.treatment_kind == "multilevel":
         levels = f"{len(design.treatment_levels)} levels"
+    if design.treatment_kind == "continuous":
+        levels = "continuous"
     return [
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
         ("Treatment:", f"{design.treatment_name} ({levels})"),
+        *([dose_summary.dose_row(results)] if isinstance(results, DoseResults) else []),
         _covariate_count(results),
         ("Network:", plan.network_label),
         ("Preset:", plan.preset),
@@ -103,6 +108,18 @@ def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     plan, effects, networks = results.plan, results.effects, results.networks
     times = f"{plan.repeats} x " if plan.repeats > 1 else ""
     fitting = "in-sample" if plan.folds == 1 else f"{times}{plan.folds}-fold cross-fit"
+    shared = [
+        ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
+        ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
+    ]
+    if isinstance(results, DoseResults):
+        return [
+            ("Estimator:", f"DR, {fitting}"),
+            ("Observations:", str(results.nobs)),
+            dose_summary.spread_row(results),
+            ("Densities bounded:", f"{effects.n_clipped} at {effects.clip:g}"),
+            *shared,
+        ]
     sizes = results.nuisances.received.sum(axis=0)
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
     bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
@@ -110,8 +127,7 @@ def _header_right(results: CausalResults) -> list[tuple[str, str]]:
         ("Estimator:", f"{results.estimator}, {fitting}"),
         ("Observations:", f"{results.nobs}{arms}"),
         ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
-        ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
-        ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
+        *shared,
     ]
 
 
@@ -231,12 +247,15 @@ def _format_strength(strength: float) -> str:
 
 def _notes(results: CausalResults) -> list[str]:
     """What the reader must know to read the numbers, then what training had to say."""
-    if isinstance(results, MediationResults):
-        notes = [*mediation_notes(results), _note_errors(results)]
+    if isinstance(results, DoseResults):
+        estimand = [dose_summary.note_estimand(results)]
+        overlap = [dose_summary.note_density(results), dose_summary.note_overlap(results)]
+    elif isinstance(results, MediationResults):
+        estimand, overlap = list(mediation_notes(results)), [_note_overlap(results)]
     else:
-        notes = [_note_estimand(results), _note_errors(results)]
-    notes += _notes_data(results)
-    notes += [_note_overlap(results), _note_selection(results)]
+        estimand, overlap = [_note_estimand(results)], [_note_overlap(results)]
+    notes = [*estimand, _note_errors(results), *_notes_data(results), *overlap]
+    notes.append(_note_selection(results))
     return [*notes, *results.notes]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.design import Design
+from cstonet.doses import dose_strata
 from cstonet.errors import NumericalError, OptionError
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
@@ -115,7 +116,7 @@ def train_networks(
     fitted, data
         The networks, and the covariates as the kernel reads them.
     """
-    strata = design.treatment
+    strata = design.treatment if design.dose is None else dose_strata(design.dose)
     if design.family == "binomial":
         strata = strata * 2 + design.y.astype(np.int64)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
@@ -129,14 +130,15 @@ def train_networks(
     )
     x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
     y_scale = OutcomeScale.of(design.y, design.family, design.weights)
+    dose_scale = None
+    if design.dose is None:
+        treatment = level_dummies(len(design.treatment_levels))[design.treatment]
+    else:
+        dose_scale = OutcomeScale.of(design.dose, "gaussian", design.weights)
+        treatment = dose_scale.standardise(design.dose)
     data = TrainingData(
         covariates=x_scaling.dataset(design.X, plan.pack_bytes),
-        visible=np.column_stack(
-            [
-                level_dummies(len(design.treatment_levels))[design.treatment],
-                y_scale.standardise(design.y),
-            ]
-        ).astype(np.float32),
+        visible=np.column_stack([treatment, y_scale.standardise(design.y)]).astype(np.float32),
         weights=weights.astype(np.float32),
         family=design.family,
     )
@@ -148,6 +150,7 @@ def train_networks(
         x_scaling=x_scaling,
         y_scale=y_scale,
         threads=threads,
+        dose_scale=dose_scale,
         **collect(results, plan, design.covariates),
     )
     return fitted, data.covariates
@@ -284,7 +287,8 @@ def _trace_frame(plan: Plan, fold: int, results: list[_core.TaskResult]) -> pd.D
     traces = [result.trace.reshape(-1, len(columns)) for result in results]
     rows = [np.column_stack([np.full(len(t), start), t]) for start, t in enumerate(traces)]
     trace = pd.DataFrame(np.concatenate(rows), columns=["start", *columns])
-    trace = trace.drop(columns="treatment_variance")
+    if not plan.network.continuous:
+        trace = trace.drop(columns="treatment_variance")
     trace.insert(0, "fold", fold)
     whole = ["start", "stage", "epoch", "nonzero"]
     trace[whole] = trace[whole].astype(np.int64)

@@ -2,6 +2,7 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
 from cstonet.datasets.mediation import (
     MediationSimulation,
     linear_mediation,
@@ -12,9 +13,11 @@ from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
 __all__ = [
+    "DoseSimulation",
     "MediationSimulation",
     "Simulation",
     "ThreeArms",
+    "dose_curve",
     "linear_mediation",
     "one_mediator",
     "simulation1",

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import common  # noqa: E402
+import effects  # noqa: E402
 import loaders  # noqa: E402
-import mediation  # noqa: E402
 import metrics  # noqa: E402
 import peers  # noqa: E402
 
@@ -293,10 +293,10 @@ def test_ihdp_is_that_of_the_literature():
     assert real_problem("ihdp", 2).sample_ate == pytest.approx(4.0508, abs=5e-5)
 
 
-# Mediation ---------------------------------------------------------------------------------------
+# Several effects ---------------------------------------------------------------------------------
 
 
-def mediation_record(seed: int, error: float) -> common.Record:
+def effects_record(seed: int, error: float) -> common.Record:
     """A result whose effects all err by the same, with intervals of ± 0.2."""
     effect = {
         "estimate": 1.0 + error,
@@ -312,14 +312,14 @@ def mediation_record(seed: int, error: float) -> common.Record:
         "group": "g",
         "seed": seed,
         "seconds": 2.0,
-        **dict.fromkeys(mediation.EFFECTS, effect),
+        "effects": dict.fromkeys(("TE", "NDE", "NIE"), effect),
         "selection": dict.fromkeys(("treatment", "mediator", "outcome"), counts),
     }
 
 
-def test_mediation_report():
-    records = [mediation_record(seed, error) for seed, error in enumerate((0.1, -0.1, 0.1, 0.3))]
-    text = mediation.report([*records, {"group": "g", "seed": 9, "seconds": 2.0, "error": "x"}])
+def test_report_of_several_effects():
+    records = [effects_record(seed, error) for seed, error in enumerate((0.1, -0.1, 0.1, 0.3))]
+    text = effects.report([*records, {"group": "g", "seed": 9, "seconds": 2.0, "error": "x"}])
     assert "g: 4 of 5 fits, median 2 s" in text
     assert "NIE  coverage 0.750" in text
     assert "bias +0.1000" in text

@@ -351,7 +351,7 @@ def test_rows_in_different_order_are_refused(frame):
     ("option", "says"),
     [
         ({"family": "poisson"}, "family='poisson'.*'gaussian', 'binomial', None"),
-        ({"treatment": "continuous"}, "treatment='continuous'.*'binary', 'multilevel', None"),
+        ({"treatment": "ordinal"}, "'ordinal'.*'binary', 'multilevel', 'continuous', None"),
         ({"missing": "mar"}, "missing='mar'.*'raise', 'drop'"),
         ({"missing": "mnar"}, "missing='mnar'.*'raise', 'drop'"),
         ({"missing": None}, "missing=None"),

@@ -1,10 +1,11 @@
-"""Direct and indirect effects on simulated mediations, beside the truth and the oracle.
+"""Fits with several effects, three arms or mediations, beside the truth and the oracle.
 
-For example, a hundred data sets with one mediator and a hundred with three, on two cores::
+For example, a hundred data sets each of three arms, of one mediator and of three, on two cores::
 
-    python benchmarks/mediation.py --simulation one_mediator,three_mediators --seeds 1001:1100
+    python benchmarks/effects.py --simulation three_arms --n 3000 --p 100 --seeds 1001:1100
+    python benchmarks/effects.py --simulation one_mediator,three_mediators --seeds 1001:1100
 
-Results are appended to ``mediation.jsonl`` in the output folder; what is there already is not
+Results are appended to ``effects.jsonl`` in the output folder; what is there already is not
 computed again. ``--report`` prints coverage and errors of what the file holds.
 """
 
@@ -31,13 +32,12 @@ from common import (
 )
 from metrics import coverage_error
 
-EFFECTS = ("TE", "NDE", "NIE")
-SIMULATIONS = ("one_mediator", "three_mediators", "linear_mediation")
-FILE = "mediation.jsonl"
+SIMULATIONS = ("three_arms", "one_mediator", "three_mediators", "linear_mediation")
+FILE = "effects.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class MediationCase:
+class EffectsCase:
     """One data set and the fit to it."""
 
     simulation: str
@@ -56,7 +56,7 @@ class MediationCase:
         return self.group, self.seed, "cstonet", "calibrated"
 
 
-def run_one(case: MediationCase) -> Record:
+def run_one(case: EffectsCase) -> Record:
     """Fit one data set; a failure is a result too."""
     import cstonet as cs
 
@@ -72,33 +72,30 @@ def run_one(case: MediationCase) -> Record:
         return record
     record["seconds"] = time.perf_counter() - began
     limits, oracle = res.conf_int(), sim.oracle()
-    for position, name in enumerate(EFFECTS):
-        record[name] = {
+    record["effects"] = {
+        name: {
             "estimate": float(res.params[name]),
             "se": float(res.bse[name]),
             "lower": float(limits.loc[name, 0]),
             "upper": float(limits.loc[name, 1]),
-            "truth": sim.effects[name],
-            "oracle": float(oracle.estimates[position]),
-            "oracle_se": float(oracle.standard_errors[position]),
+            "truth": truth,
+            "oracle": float(oracle.estimates[oracle.names.index(name)]),
+            "oracle_se": float(oracle.standard_errors[oracle.names.index(name)]),
         }
-    supports = {
-        "treatment": sim.treatment_support,
-        "mediator": sim.mediator_support,
-        "outcome": sim.outcome_support,
+        for name, truth in (sim.contrasts if hasattr(sim, "contrasts") else sim.effects).items()
     }
     record["selection"] = {
         model: selection_counts(
-            frozenset(support), frozenset(res.selection.index[res.selection[model]])
+            frozenset(getattr(sim, f"{model}_support")),
+            frozenset(res.selection.index[res.selection[model]]),
         )
-        for model, support in supports.items()
+        for model in ("treatment", "mediator", "outcome")
+        if hasattr(sim, f"{model}_support")
     }
-    record["n_bounded"] = res.estimated.n_bounded
-    record["paths"] = res.mediators["indirect"].to_dict()
     return record
 
 
-def run(cases: Sequence[MediationCase], path: Path, jobs: int) -> None:
+def run(cases: Sequence[EffectsCase], path: Path, jobs: int) -> None:
     """Fit what the file does not hold yet, and append it."""
     done = {key_of(record) for record in read_records(path)}
     todo = [case for case in cases if case.key not in done]
@@ -111,13 +108,11 @@ def describe(record: Record) -> str:
     head = f"{record['group']} #{record['seed']} ({record['seconds']:.0f} s): "
     if "error" in record:
         return head + record["error"]
-    parts = []
-    for name in ("NDE", "NIE"):
-        one = record[name]
-        parts.append(
-            f"{name} {one['estimate'] - one['truth']:+.4f} (SE {one['se']:.4f}; oracle "
-            f"{one['oracle'] - one['truth']:+.4f}, {one['oracle_se']:.4f})"
-        )
+    parts = [
+        f"{name} {one['estimate'] - one['truth']:+.4f} (SE {one['se']:.4f}; oracle "
+        f"{one['oracle'] - one['truth']:+.4f}, {one['oracle_se']:.4f})"
+        for name, one in record["effects"].items()
+    ]
     return head + ", ".join(parts)
 
 
@@ -129,9 +124,9 @@ def report(records: Sequence[Record]) -> str:
         done = [record for record in members if "error" not in record]
         seconds = np.median([record["seconds"] for record in members])
         lines.append(f"{group}: {len(done)} of {len(members)} fits, median {seconds:.0f} s")
-        for name in EFFECTS if done else ():
-            lines.append("  " + _effect_line(name, [record[name] for record in done]))
-        for model in ("treatment", "mediator", "outcome") if done else ():
+        for name in done[0]["effects"] if done else ():
+            lines.append("  " + _effect_line(name, [record["effects"][name] for record in done]))
+        for model in done[0]["selection"] if done else ():
             counts = [record["selection"][model] for record in done]
             total = {key: sum(c[key] for c in counts) for key in counts[0]}
             lines.append(
@@ -164,7 +159,7 @@ def _effect_line(name: str, found: Sequence[Record]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--simulation", default=",".join(SIMULATIONS[:2]), help="names, separated by commas"
+        "--simulation", default="one_mediator,three_mediators", help="names, split by commas"
     )
     parser.add_argument("--n", type=int, default=2000, help="units")
     parser.add_argument("--p", type=int, default=50, help="covariates")
@@ -180,7 +175,7 @@ def main() -> None:
         if unknown:
             parser.error(f"no simulation {unknown[0]!r}; choose from {', '.join(SIMULATIONS)}")
         cases = [
-            MediationCase(name, arguments.n, arguments.p, seed)
+            EffectsCase(name, arguments.n, arguments.p, seed)
             for seed in arguments.seeds
             for name in names
         ]
