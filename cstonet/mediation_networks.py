@@ -41,7 +41,7 @@ from cstonet.training import FoldJob, Progress, collect, run_folds, train_networ
 HELD_WITHOUT_TEST = 5
 # Slab variance of the mediator networks as a share of the outcome networks': a density ratio is the
 # exponential of differences of means, and makes much of little noise in them.
-SLAB_SHARE = 0.25
+SLAB_SHARE = 0.5
 
 
 def outcome_design(design: Design) -> Design:
