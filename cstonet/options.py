@@ -246,7 +246,7 @@ class SearchOptions:
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
     outcome_margin: float = 0.1
-    treatment_margin: float = 0.5
+    treatment_margin: float = 1.0
     rounds: int = 25
     adjust: Literal["union", "own"] = "union"
     screen: int | None = None

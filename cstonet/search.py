@@ -162,6 +162,7 @@ class StructureSearch:
         self._refits = 0
         self._round = 0
         self._tried: set[int] = set()
+        self._latest: tuple[Structure, _Working] | None = None  # of growing
         self._open = np.ones(data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -175,17 +176,18 @@ class StructureSearch:
             self._screen(self._options.screen)
         while True:
             structure = self._grow(structure)
-            for model in self._scope.models:
-                structure = self._prune(structure, model)
+            structure = self._prune(structure)
             tried = self._try_spread(structure)
             if tried == structure:
                 return structure
             structure = tried
 
     def _grow(self, structure: Structure) -> Structure:
+        """Admit covariates until there is none left to admit."""
         while self._round < self._options.rounds:
             self._round += 1
             working = self._refit(structure)
+            self._latest = structure, working
             outcome = self._admit(structure, working, "outcome")
             structure = structure.with_outcome(structure.outcome + outcome)
             if outcome:
@@ -213,37 +215,57 @@ class StructureSearch:
         self._record("grow", model, found)
         return tuple(candidate.covariate for candidate in found)
 
-    def _prune(self, structure: Structure, model: Model) -> Structure:
-        support = list(_supports(structure, model)[0])
-        kept = 0
-        held = self._always if model == "outcome" else ()
-        for covariate in reversed([j for j in support if j not in held]):
-            rest = tuple(j for j in support if j != covariate)
-            without = _with_support(structure, model, rest)
-            tests = self._tests(self._refit(without), model)
-            largest = tests.largest()
-            score, main = float(largest.overall[covariate]), float(largest.main[covariate])
-            needed = self._among_few(tests.tests_per_covariate, len(support))
-            keep = score > needed or main > self._among_few(
-                tests.main_tests_per_covariate, len(support)
-            )
-            self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
-            if keep:
-                kept += 1
-                if kept == _KEPT_IN_A_ROW:
-                    break
-            else:
-                kept = 0
-                support.remove(covariate)
-                structure = without
+    def _prune(self, structure: Structure) -> Structure:
+        """Drop what is not needed. The models share no weights, so one refit serves both."""
+        waiting = {
+            model: [
+                j for j in reversed(_supports(structure, model)[0]) if j not in self._held(model)
+            ]
+            for model in self._scope.models
+        }
+        kept = dict.fromkeys(waiting, 0)
+        while any(waiting.values()):
+            tested = {model: queue.pop(0) for model, queue in waiting.items() if queue}
+            without = structure
+            for model, covariate in tested.items():
+                without = _without(without, model, covariate)
+            working = self._refit(without)
+            for model, covariate in tested.items():
+                if not self._is_needed(covariate, structure, working, model):
+                    kept[model] = 0
+                    structure = _without(structure, model, covariate)
+                    continue
+                kept[model] += 1
+                if kept[model] == _KEPT_IN_A_ROW:
+                    waiting[model].clear()
         return structure
+
+    def _held(self, model: Model) -> tuple[int, ...]:
+        """Covariates that a model never drops."""
+        return self._always if model == "outcome" else ()
+
+    def _is_needed(
+        self, covariate: int, structure: Structure, working: _Working, model: Model
+    ) -> bool:
+        """Whether a model fitted without a covariate of its own would admit it again."""
+        size = len(_supports(structure, model)[0])
+        tests = self._tests(working, model)
+        largest = tests.largest()
+        score, main = float(largest.overall[covariate]), float(largest.main[covariate])
+        needed = self._among_few(tests.tests_per_covariate, size)
+        keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
+        self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+        return keep
 
     def _try_spread(self, structure: Structure) -> Structure:
         """Put covariates that move the spread of the outcome's residuals to the test."""
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
         weights, one = self._weights(), np.ones((len(self._rows), 1))
-        squares = [part.residual**2 for part in self._refit(structure).outcome]
+        grown, working = self._latest or (None, None)
+        if working is None or grown != structure:
+            working = self._refit(structure)
+        squares = [part.residual**2 for part in working.outcome]
         spreads = [weights * (square - np.average(square, weights=weights)) for square in squares]
         tests = ScoreTests(
             self._data.covariates,
@@ -382,7 +404,7 @@ def _supports(structure: Structure, model: Model) -> tuple[tuple[int, ...], tupl
     return structure.treatment, structure.outcome
 
 
-def _with_support(structure: Structure, model: Model, support: tuple[int, ...]) -> Structure:
-    if model == "outcome":
-        return structure.with_outcome(support)
-    return structure.with_treatment(support)
+def _without(structure: Structure, model: Model, covariate: int) -> Structure:
+    """The structure with a covariate taken out of one model."""
+    rest = tuple(j for j in _supports(structure, model)[0] if j != covariate)
+    return structure.with_outcome(rest) if model == "outcome" else structure.with_treatment(rest)
