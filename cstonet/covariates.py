@@ -160,6 +160,19 @@ class CovariateSpec:
         """Names of the columns they are made of."""
         return _flat(block.columns for block in self.blocks)
 
+    def covariates_of_columns(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data: the covariates that are made of it, by number."""
+        found: dict[str, tuple[int, ...]] = {}
+        first = 0
+        for block in self.blocks:
+            width = len(block.names)
+            for j, name in enumerate(block.columns):
+                single = isinstance(block, NumericBlock)
+                places = (first + j,) if single else tuple(range(first, first + width))
+                found[name] = found.get(name, ()) + places
+            first += width
+        return found
+
     def transform(self, data: pd.DataFrame | NDArray[Any]) -> NDArray[np.floating]:
         """The covariate matrix for new data.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
+from .gaps import CovariateGaps, fill_sources
 from .leaks import check_no_outcome, check_no_treatment
 from .roles import (
     Family,
@@ -40,7 +41,7 @@ from .sources import Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
-Missing = Literal["raise", "drop"]
+Missing = Literal["raise", "drop", "mar", "mnar"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +80,8 @@ class Design:
         Labels of the n rows.
     n_dropped : int
         Rows left out because of missing values.
+    gaps : CovariateGaps, or None
+        Missing values of the covariates, where they are to be imputed; X holds start values there.
     """
 
     y: NDArray[np.float64]
@@ -96,6 +99,7 @@ class Design:
     spec: CovariateSpec
     index: pd.Index
     n_dropped: int
+    gaps: CovariateGaps | None = None
 
     @classmethod
     def from_formula(
@@ -125,8 +129,10 @@ class Design:
         reference : level of the treatment, optional
             What the other levels are compared with; by default the first of the sorted levels, or
             of a pandas category.
-        missing : {"raise", "drop"}
-            What to do about rows with missing values in any column used.
+        missing : {"raise", "drop", "mar", "mnar"}
+            What to do about missing values: refuse them, leave out rows that have any, or impute
+            those of covariates, assuming that they are missing at random given everything
+            observed ("mar"), or not at random ("mnar").
         weights : array-like (n,) or str, optional
             Observation weights, or the name of their column.
 
@@ -250,8 +256,12 @@ class _Raw:
         codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
         check_arms(codes, levels, raw.treatment.name, weights)
-        spec = CovariateSpec.fit(raw.selected, raw.sources, source=raw.source)
-        X = spec.build(raw.sources)
+        filled = None
+        if missing in ("mar", "mnar") and raw.sources.gaps().counts:
+            filled = fill_sources(raw.sources)
+        sources = raw.sources if filled is None else filled.sources
+        spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
+        X = spec.build(sources)
         names = spec.names
         check_no_treatment(X, names, codes, raw.treatment.name)
         check_no_outcome(X, names, y, raw.outcome.name)
@@ -271,19 +281,28 @@ class _Raw:
             spec=spec,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
+            gaps=None if filled is None else CovariateGaps.find(missing, spec, X, filled),
         )
 
     def _complete(self, missing: Missing) -> _Raw:
-        """The rows without gaps, the same ones for every variable."""
+        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
         gaps = self.outcome.gaps | self.treatment.gaps
         if self.weights is not None:
             gaps |= self.weights.gaps
+        if missing in ("mar", "mnar"):
+            if gaps.counts:
+                raise gaps.error(
+                    f"missing={missing!r} imputes covariates only. Leave out the rows without "
+                    "outcome, treatment or weight, for example with data.dropna(subset=[...])."
+                )
+            return self
         gaps |= self.sources.gaps()
         if not gaps.counts:
             return self
         if missing == "raise":
             raise gaps.error(
-                "Leave these rows out with missing='drop', or fill the gaps in before the fit."
+                "Impute covariates with missing='mar' (missing at random given what is observed) "
+                "or missing='mnar' (not at random), or leave these rows out with missing='drop'."
             )
         keep = ~gaps.rows
         n, n_kept = len(keep), int(keep.sum())
@@ -310,7 +329,7 @@ def _check_options(family: object, treatment: object, missing: object) -> None:
     for name, value, choices in (
         ("family", family, ("gaussian", "binomial", None)),
         ("treatment", treatment, ("binary", "multilevel", None)),
-        ("missing", missing, ("raise", "drop")),
+        ("missing", missing, get_args(Missing)),
     ):
         if value not in choices:
             raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")

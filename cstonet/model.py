@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
-from cstonet.estimators import Effects, Nuisances, estimate_effects
+from cstonet.estimators import Effects, Nuisances, estimate_effects, pooled_effects
+from cstonet.imputation import impute
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
@@ -46,8 +47,9 @@ class CausalStoNet:
         Kind of treatment; inferred by default.
     reference : level of the treatment, optional
         What the other levels are compared with; by default the first.
-    missing : {"raise", "drop"}
-        What to do with missing values.
+    missing : {"raise", "drop", "mar", "mnar"}
+        What to do with missing values: refuse them, leave out the rows, or impute covariates that
+        are missing at random given everything observed ("mar") or not at random ("mnar").
     weights : array_like, (n,), optional
         Sampling weights of the rows.
 
@@ -192,8 +194,8 @@ class CausalStoNet:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
         fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
-        def estimate(prediction: Prediction) -> tuple[Nuisances, Effects]:
-            nuisances = Nuisances(
+        def nuisances_at(prediction: Prediction) -> Nuisances:
+            return Nuisances(
                 y=design.y,
                 treatment=design.treatment,
                 mu=prediction.mu,
@@ -201,7 +203,9 @@ class CausalStoNet:
                 weights=design.weights,
                 fold=fold,
             )
-            return nuisances, estimate_effects(
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            return estimate_effects(
                 nuisances,
                 levels=design.treatment_levels,
                 clip=plan.clip,
@@ -209,9 +213,21 @@ class CausalStoNet:
                 kind=design.treatment_kind,
             )
 
-        repetitions = networks.predict_out_of_fold(data)
-        nuisances, effects = estimate(mean_prediction(repetitions))
-        singles = [estimate(prediction)[1] for prediction in repetitions]
+        repetitions = networks.predict_out_of_fold(data.covariates)
+        nuisances = nuisances_at(mean_prediction(repetitions))
+        if networks.gaps is None:
+            imputations, effects = None, estimate(nuisances)
+        else:
+            imputations, alone = impute(
+                networks, networks.imputation, data, networks.gaps, plan.imputations
+            )
+            repetitions = [
+                whole.with_rows(imputations.rows, part)
+                for whole, part in zip(repetitions, alone, strict=True)
+            ]
+            effects = pooled_effects(estimate, nuisances, imputations)
+            nuisances = imputations.averaged(nuisances)
+        singles = [estimate(nuisances_at(prediction)) for prediction in repetitions]
         return CausalResults(
             design=design,
             plan=plan,
@@ -225,6 +241,7 @@ class CausalStoNet:
             networks=networks,
             notes=training_notes(networks) + spread_note(effects, singles),
             runtime=time.perf_counter() - began,
+            imputations=imputations,
         )
 
 

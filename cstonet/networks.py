@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from cstonet.network import NetworkSpec
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
 from cstonet.splits import Split
+
+if TYPE_CHECKING:
+    from cstonet.imputation import GapData, ImputationModel
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
@@ -206,6 +209,12 @@ class Prediction:
     mu: NDArray[np.float64]
     propensity: NDArray[np.float64]
 
+    def with_rows(self, rows: NDArray[np.int64], part: Prediction) -> Prediction:
+        """The same with other predictions in some rows."""
+        mu, propensity = self.mu.copy(), self.propensity.copy()
+        mu[rows], propensity[rows] = part.mu, part.propensity
+        return Prediction(mu, propensity)
+
 
 def mean_prediction(parts: Sequence[Prediction]) -> Prediction:
     """The average of several predictions of the same rows."""
@@ -231,6 +240,9 @@ class FittedNetworks:
         One row per fold, start and epoch.
     search
         One row per move of the structure search; empty without one.
+    gaps, imputation
+        What is missing in the covariates, and per fold how it is imputed; None and empty if
+        nothing is.
     """
 
     plan: Plan
@@ -243,6 +255,8 @@ class FittedNetworks:
     trace: pd.DataFrame
     search: pd.DataFrame
     threads: int
+    gaps: GapData | None = None
+    imputation: tuple[ImputationModel, ...] = ()
 
     @property
     def n_nonzero(self) -> int:
@@ -278,19 +292,26 @@ class FittedNetworks:
         data, rows = self.x_scaling.dataset(X, 0), np.arange(X.shape[0])
         return mean_prediction([self._average(fold, data, rows) for fold in self.chosen])
 
-    def predict_out_of_fold(self, data: _core.Dataset) -> list[Prediction]:
+    def predict_out_of_fold(
+        self, data: _core.Dataset, rows: NDArray[np.int64] | None = None
+    ) -> list[Prediction]:
         """Nuisances at the training rows, each from networks that did not train on it.
 
-        One prediction per repetition of the cross-fitting.
+        One prediction per repetition of the cross-fitting, of all rows or of some, shape (m,).
         """
         folds = list(zip(self.splits, self.chosen, strict=True))
         levels = self.plan.network.treatment_width + 1
+        wanted = np.arange(data.rows) if rows is None else rows
+        # Of every row: where its prediction goes, or -1.
+        place = np.full(data.rows, -1)
+        place[wanted] = np.arange(len(wanted))
         predictions = []
         for first in range(0, len(folds), self.plan.folds):
-            mu, propensity = np.empty((data.rows, levels)), np.empty((data.rows, levels))
+            mu, propensity = np.empty((len(wanted), levels)), np.empty((len(wanted), levels))
             for split, networks in folds[first : first + self.plan.folds]:
-                part = self._average(networks, data, split.test)
-                mu[split.test], propensity[split.test] = part.mu, part.propensity
+                test = split.test[place[split.test] >= 0]
+                part = self._average(networks, data, test)
+                mu[place[test]], propensity[place[test]] = part.mu, part.propensity
             predictions.append(Prediction(mu, propensity))
         return predictions
 

@@ -17,7 +17,14 @@ from cstonet.errors import (
     UnknownColumnError,
     UnseenLevelError,
 )
-from cstonet.estimators import TARGETS, Effects, Nuisances, estimate_target
+from cstonet.estimators import (
+    TARGETS,
+    Effects,
+    Imputations,
+    Nuisances,
+    estimate_target,
+    pooled_effects,
+)
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.inference import Effect, EffectInference
 from cstonet.roles import level_code
@@ -112,6 +119,8 @@ class CausalResults(EffectInference):
         What training wants the reader of the summary to know.
     runtime : float
         Seconds spent.
+    imputations : Imputations or None
+        Nuisances of rows with missing covariates at each imputation.
     """
 
     def __init__(
@@ -125,6 +134,7 @@ class CausalResults(EffectInference):
         networks: Networks,
         notes: tuple[str, ...],
         runtime: float,
+        imputations: Imputations | None = None,
     ) -> None:
         super().__init__(effects, design.outcome_name, plan.seed)
         self.design = design
@@ -134,6 +144,7 @@ class CausalResults(EffectInference):
         self.networks = networks
         self.notes = notes
         self.runtime = runtime
+        self.imputations = imputations
 
     @property
     def nobs(self) -> int:
@@ -187,9 +198,14 @@ class CausalResults(EffectInference):
                 f"{', ...' if len(more) > _LISTED else ''}"
             )
         target, contrast = known[name]
-        clip = self.effects.clip
-        effects = estimate_target(self.nuisances, target, contrast, clip=clip, name=name)
-        return Effect.of(effects, name, alpha)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            clip = self.effects.clip
+            return estimate_target(nuisances, target, contrast, clip=clip, name=name)
+
+        if self.imputations is None:
+            return Effect.of(estimate(self.nuisances), name, alpha)
+        return Effect.of(pooled_effects(estimate, self.nuisances, self.imputations), name, alpha)
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment.

@@ -18,9 +18,9 @@ tried once: a pure interaction has no other trace.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,16 @@ class TrainingData:
         return self.visible[:, -1].astype(np.float64)
 
 
+class Imputer(Protocol):
+    """What a search needs of the imputation of missing covariates."""
+
+    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
+        """Completions of rows with gaps, for a network that reads these covariates."""
+
+    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
+        """Complete the covariates as a network sees them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """One step of a search, for the record."""
@@ -123,6 +133,8 @@ class StructureSearch:
         As for training.
     stop
         Called now and then; may raise to stop.
+    imputer
+        Completes covariates with gaps after each refit; None if there are none.
     """
 
     def __init__(
@@ -137,6 +149,7 @@ class StructureSearch:
         seed: int,
         threads: int,
         stop: Callable[[int], object] | None = None,
+        imputer: Imputer | None = None,
     ) -> None:
         self._data = data
         self._split = split
@@ -147,6 +160,7 @@ class StructureSearch:
         self._seed = seed
         self._threads = threads
         self._stop = stop
+        self._imputer = imputer
         self._rows = np.sort(np.concatenate([split.fit, split.validation]))
         self._refits = 0
         self._round = 0
@@ -299,6 +313,7 @@ class StructureSearch:
             self._threads,
             self._stop,
             structure.masks(network, self._treatment_units),
+            None if self._imputer is None else self._imputer.candidates(inputs),
         )[0]
         if result.failure:
             raise NumericalError(
@@ -306,6 +321,8 @@ class StructureSearch:
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
+        if self._imputer is not None:
+            data = self._data = self._imputer.update([net])
         mu, probability = net.means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]
         levels = level_dummies(mu.shape[1])

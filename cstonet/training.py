@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cstonet import _core
 from cstonet.design import Design
 from cstonet.errors import NumericalError, OptionError
+from cstonet.imputation import FoldImputer, GapData, ImputationModel, gap_data
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
@@ -37,6 +38,7 @@ class _FoldResult:
     failures: tuple[str, ...]
     trace: pd.DataFrame
     moves: tuple[Move, ...]
+    imputation: ImputationModel | None
 
 
 class _Stopped(Exception):
@@ -87,13 +89,13 @@ def thread_count(n_jobs: object) -> int:
 
 def train_networks(
     design: Design, plan: Plan, *, threads: int, progress: Progress | None = None
-) -> tuple[FittedNetworks, _core.Dataset]:
+) -> tuple[FittedNetworks, TrainingData]:
     """Train the networks of every fold and choose among their starts by BIC.
 
     Returns
     -------
     fitted, data
-        The networks, and the covariates as the kernel reads them.
+        The networks, and the data as the kernel reads them.
     """
     strata = design.treatment
     if design.family == "binomial":
@@ -120,7 +122,8 @@ def train_networks(
         weights=weights.astype(np.float32),
         family=design.family,
     )
-    results = _run_folds(data, plan, splits, threads, progress)
+    gaps = gap_data(design, plan, x_scaling)
+    results = _run_folds(data, gaps, plan, splits, threads, progress)
     networks = tuple(net for result in results for net in result.networks)
     failures = tuple(failure for result in results for failure in result.failures)
     fitted = FittedNetworks(
@@ -134,12 +137,15 @@ def train_networks(
         trace=pd.concat([result.trace for result in results], ignore_index=True),
         search=_search_frame(design.covariates, results),
         threads=threads,
+        gaps=gaps,
+        imputation=tuple(result.imputation for result in results if result.imputation),
     )
-    return fitted, data.covariates
+    return fitted, data
 
 
 def _run_folds(
     data: TrainingData,
+    gaps: GapData | None,
     plan: Plan,
     splits: tuple[Split, ...],
     threads: int,
@@ -151,7 +157,7 @@ def _run_folds(
     inner = max(1, threads // workers)
     with ThreadPoolExecutor(workers) as pool:
         futures = [
-            pool.submit(_run_fold, data, plan, split, fold, inner, monitor)
+            pool.submit(_run_fold, data, gaps, plan, split, fold, inner, monitor)
             for fold, split in enumerate(splits)
         ]
         try:
@@ -178,9 +184,19 @@ def _await(
 
 
 def _run_fold(
-    data: TrainingData, plan: Plan, split: Split, fold: int, threads: int, monitor: _Monitor
+    data: TrainingData,
+    gaps: GapData | None,
+    plan: Plan,
+    split: Split,
+    fold: int,
+    threads: int,
+    monitor: _Monitor,
 ) -> _FoldResult:
     """Search (if planned) and train the starts of one fold."""
+    imputer = None
+    if gaps is not None:
+        imputer = FoldImputer(data, gaps, split, fold=fold, seed=plan.seed, threads=threads)
+        data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
     network = plan.network
@@ -202,8 +218,11 @@ def _run_fold(
             seed=plan.seed,
             threads=threads,
             stop=searching,
+            imputer=imputer,
         )
         structure = search.run()
+        if imputer is not None:
+            data = imputer.data
         moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
         masks = structure.masks(network, plan.treatment_units)
@@ -221,13 +240,17 @@ def _run_fold(
         threads,
         lambda done: monitor.advance(fold, _SEARCH_UNITS + _TRAIN_UNITS * done // max(epochs, 1)),
         masks,
+        None if imputer is None else imputer.candidates(inputs),
     )
+    networks = tuple(
+        TrainedNetwork.from_task(fold, start, network, result)
+        for start, result in enumerate(results)
+        if not result.failure
+    )
+    if imputer is not None and networks:
+        imputer.update(networks)
     return _FoldResult(
-        networks=tuple(
-            TrainedNetwork.from_task(fold, start, network, result)
-            for start, result in enumerate(results)
-            if not result.failure
-        ),
+        networks=networks,
         failures=tuple(
             f"fold {fold + 1}, start {start + 1}: {result.failure}"
             for start, result in enumerate(results)
@@ -235,6 +258,7 @@ def _run_fold(
         ),
         trace=_trace_frame(plan, fold, results),
         moves=moves,
+        imputation=None if imputer is None else imputer.model,
     )
 
 

@@ -2,7 +2,8 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.holes import paper_holes, punch_holes
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
-__all__ = ["Simulation", "ThreeArms", "simulation1", "simulation2", "three_arms"]
+__all__ = ["Simulation", "ThreeArms", "paper_holes", "punch_holes", "simulation1", "simulation2", "three_arms"]
