@@ -53,7 +53,8 @@ class Variable:
         if self.levels is None:
             raise ValueError("a number has no levels")
         distance = ((values[:, None, :] - self.levels) ** 2).sum(axis=2)
-        return np.argmin(distance, axis=1).astype(np.int64)
+        nearest: NDArray[np.int64] = np.argmin(distance, axis=1)
+        return nearest
 
     def target(self, values: FloatArray, observed: NDArray[np.bool_]) -> Target:
         """What its regression explains, given the covariates (m, c) that code it."""
@@ -184,6 +185,14 @@ class CovariateModel:
             coefficients, spread = target.fit(x, start=old.coefficients)
             regressions.append(Regression(old.features, coefficients, spread))
         return CovariateModel(self.variables, tuple(regressions), self.limit)
+
+    def on_rows(self, missing: NDArray[np.bool_]) -> CovariateModel:
+        """The same model for other rows, with values missing as in (m, number of variables)."""
+        variables = tuple(
+            Variable(variable.columns, variable.levels, gaps)
+            for variable, gaps in zip(self.variables, missing.T, strict=True)
+        )
+        return CovariateModel(variables, self.regressions, self.limit)
 
     def draw(
         self, data: _core.Dataset, entries: Entries, draws: int, rng: np.random.Generator

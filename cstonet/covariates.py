@@ -195,13 +195,20 @@ class CovariateSpec:
         LengthMismatchError
             If an array has another number of columns.
         """
-        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
-        other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
-        sources = Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        sources = self.sources(data)
         gaps = sources.gaps()
         if gaps.counts:
-            raise gaps.error("Leave these rows out of the new data, or fill the gaps in.")
+            raise gaps.error(
+                "Leave these rows out of the new data, or fill the gaps in; a model fitted with "
+                "missing='mar' to data with such gaps would fill them."
+            )
         return self.build(sources)
+
+    def sources(self, data: pd.DataFrame | NDArray[Any]) -> Sources:
+        """The columns of new data that the covariates are made of, gaps and all."""
+        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
+        other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
+        return Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
 
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The covariate matrix (n, p) from columns without missing values."""

@@ -256,13 +256,15 @@ class _Raw:
         codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
         check_arms(codes, levels, raw.treatment.name, weights)
-        filled = None
-        if missing in ("mar", "mnar") and raw.sources.gaps().counts:
-            filled = fill_sources(raw.sources)
-        sources = raw.sources if filled is None else filled.sources
+        sources, filled = raw.sources, None
+        if missing in ("mar", "mnar") and sources.gaps().counts:
+            filled = fill_sources(sources)
+            sources = filled.sources
         spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
         X = spec.build(sources)
-        names = spec.names
+        names, gaps = spec.names, None
+        if filled is not None:
+            gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
         check_no_treatment(X, names, codes, raw.treatment.name)
         check_no_outcome(X, names, y, raw.outcome.name)
         return Design(
@@ -281,7 +283,7 @@ class _Raw:
             spec=spec,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
-            gaps=None if filled is None else CovariateGaps.find(missing, spec, X, filled),
+            gaps=gaps,
         )
 
     def _complete(self, missing: Missing) -> _Raw:

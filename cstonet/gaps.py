@@ -116,6 +116,31 @@ class CovariateGaps:
             first += width
         return cls(mechanism, tuple(variables))
 
+    def transform(
+        self, spec: CovariateSpec, data: pd.DataFrame | NDArray[Any]
+    ) -> tuple[NDArray[np.floating], NDArray[np.bool_] | None]:
+        """Covariates (m, p) of new data, start values in the gaps, and where these are.
+
+        Returns
+        -------
+        X : (m, p)
+            The covariates.
+        missing : (m, number of variables), or None
+            Missing values of the variables; None if there are none.
+
+        Raises
+        ------
+        MissingValuesError
+            If a column has gaps that had none at the fit, or a row has no value at all.
+        """
+        sources = spec.sources(data)
+        if not sources.gaps().counts:
+            return spec.build(sources), None
+        filled = fill_sources(sources, {v.name: v.start for v in self.variables})
+        none = np.zeros(len(sources), dtype=bool)
+        missing = [filled.missing.get(variable.name, none) for variable in self.variables]
+        return spec.build(filled.sources), np.column_stack(missing)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filled:
@@ -204,7 +229,7 @@ def _check_rows(sources: Sources, missing: dict[str, NDArray[np.bool_]]) -> None
         return
     empty = np.logical_and.reduce(list(missing.values()))
     if empty.any():
-        first = sources.index[int(np.argmax(empty))]
+        first = sources.index.tolist()[int(np.argmax(empty))]
         raise MissingValuesError(
             f"{int(empty.sum())} of {len(empty)} rows have no covariate at all (first: row "
             f"{first!r}), so there is nothing to impute from. Leave these rows out."

@@ -176,9 +176,8 @@ class FoldImputer:
             self._complete(self._drawn[:, 0])
             self.model = ImputationModel(self._refitted(), None)
         if gaps.mechanism == "mnar":
-            treatment = data.treatment
-            missingness = MissingnessModel.select(
-                gaps.variables, treatment, self.data.covariates, self._rows, threads
+            missingness = MissingnessModel.start(
+                gaps.variables, data.treatment, self.data.covariates, self._rows
             )
             self.model = ImputationModel(self.model.covariates, missingness)
         self._draw(gaps.candidates)
@@ -199,8 +198,15 @@ class FoldImputer:
             np.ascontiguousarray(weight, dtype=np.float32),
         )
 
-    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
+    def update(self, networks: Sequence[TrainedNetwork], *, last: bool = False) -> TrainingData:
         """Complete the covariates as these networks see them, and make new candidates.
+
+        Parameters
+        ----------
+        networks
+            Of the structure search, or the fold's own.
+        last
+            Whether no further network will train.
 
         Returns
         -------
@@ -212,6 +218,10 @@ class FoldImputer:
         )
         rows = np.arange(len(self._drawn))
         if self.model.missingness is not None:
+            if last:
+                data = self.data.covariates
+                missingness = self.model.missingness.extended(data, self._rows, self._threads)
+                self.model = ImputationModel(self.model.covariates, missingness)
             for _ in range(_ROUNDS):
                 index = choose(likelihood + self._log_weight, _COMPLETIONS, self._rng)
                 completions = self._drawn[rows[:, None], index[self._entries.row]]
@@ -298,7 +308,8 @@ def choose(log_weight: FloatArray, draws: int, rng: np.random.Generator) -> NDAr
     # Rows end to end on one axis, where one search finds all.
     shift = np.arange(rows)[:, None]
     found = np.searchsorted((reached + shift).ravel(), grid + shift) - shift * candidates
-    return np.clip(found, 0, candidates - 1)
+    chosen: NDArray[np.int64] = np.clip(found, 0, candidates - 1)
+    return chosen
 
 
 def impute(

@@ -1,7 +1,7 @@
 """What is missing, given treatment and covariates: p(R | A, X) for values missing not at random.
 
 R_v = 1 where variable v is missing. Each is a logistic regression on the treatment, on the variable
-itself, and on the covariates that score tests find. The outcome is no feature: Y ⟂ R | A, X is what
+itself, and on covariates that score tests find. The outcome is no feature: Y ⟂ R | A, X is what
 identifies the model (paper, section "Some Variants").
 """
 
@@ -33,15 +33,17 @@ class MissingnessModel:
     regressions: tuple[Regression, ...]
 
     @classmethod
-    def select(
+    def start(
         cls,
         variables: tuple[Variable, ...],
         treatment: FloatArray,
         data: _core.Dataset,
         rows: NDArray[np.int64],
-        threads: int,
     ) -> MissingnessModel:
-        """Find what the missingness of each variable depends on, besides itself and the treatment.
+        """Missingness that depends on the treatment and on the variable itself.
+
+        Other covariates come in later, by `extended`. As long as imputations do not yet know that
+        missingness depends on the variable itself, its neighbours would stand in for it.
 
         Parameters
         ----------
@@ -50,22 +52,35 @@ class MissingnessModel:
         data, rows
             Completed covariates, and the rows to learn from.
         """
-        targets = [
+        model = cls(variables, treatment, ())
+        return model._fitted(data, rows, [variable.columns for variable in variables])
+
+    def extended(
+        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+    ) -> MissingnessModel:
+        """The model with those other covariates that score tests find in completed ones."""
+        return self._fitted(data, rows, select_features(data, rows, self._targets(rows), threads))
+
+    def _fitted(
+        self, data: _core.Dataset, rows: NDArray[np.int64], features: list[NDArray[np.int64]]
+    ) -> MissingnessModel:
+        regressions = []
+        for target, chosen in zip(self._targets(rows), features, strict=True):
+            coefficients, _ = target.fit(features_of(data, rows, chosen, target.extra))
+            regressions.append(Regression(chosen, coefficients, None))
+        return MissingnessModel(self.variables, self.treatment, tuple(regressions))
+
+    def _targets(self, rows: NDArray[np.int64]) -> list[Target]:
+        return [
             Target(
                 variable.missing[rows].astype(np.float64),
                 2,
                 np.ones(len(rows), dtype=bool),
                 forced=tuple(variable.columns.tolist()),
-                extra=treatment[rows],
+                extra=self.treatment[rows],
             )
-            for variable in variables
+            for variable in self.variables
         ]
-        regressions = []
-        chosen = select_features(data, rows, targets, threads)
-        for target, features in zip(targets, chosen, strict=True):
-            coefficients, _ = target.fit(features_of(data, rows, features, target.extra))
-            regressions.append(Regression(features, coefficients, None))
-        return cls(variables, treatment, tuple(regressions))
 
     def refit(
         self,
@@ -106,7 +121,7 @@ class MissingnessModel:
     def log_probability(
         self, data: _core.Dataset, entries: Entries, values: NDArray[np.float32]
     ) -> FloatArray:
-        """log p(R_i | A_i, x) of the rows with gaps at each of their candidates.
+        """Log of p(R_i | A_i, x) of the rows with gaps at each of their candidates.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cstonet import _core
+from cstonet.conditionals import Entries
 from cstonet.network import NetworkSpec
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
+# First word of the seed sequences of draws for new rows with gaps.
+_NEW_ROWS = 6
 
 # Each activation's value, and its slope as a function of its value.
 _ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -291,6 +294,45 @@ class FittedNetworks:
         """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
         data, rows = self.x_scaling.dataset(X, 0), np.arange(X.shape[0])
         return mean_prediction([self._average(fold, data, rows) for fold in self.chosen])
+
+    def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
+        """Nuisances at new rows, averaged over draws of their missing covariates.
+
+        Parameters
+        ----------
+        X : (m, p)
+            Covariates, with anything in the gaps.
+        missing : (m, number of incomplete variables)
+            Where the gaps are. They are drawn given the observed covariates of the row.
+        """
+        data = self.x_scaling.dataset(X, self.plan.pack_bytes)
+        everywhere = mean_prediction(
+            [self._average(fold, data, np.arange(X.shape[0])) for fold in self.chosen]
+        )
+        parts = []
+        for number, (networks, model) in enumerate(zip(self.chosen, self.imputation, strict=True)):
+            covariates = model.covariates.on_rows(missing)
+            entries = Entries.of(covariates.variables, np.ones(X.shape[0], dtype=bool))
+            gaps = _core.Gaps(entries.first, entries.column, X.shape[1])
+            rng = np.random.default_rng([_NEW_ROWS, self.plan.seed, number])
+            draws = covariates.draw(data, entries, self.plan.imputations, rng)
+            for values in draws.T:
+                completed = _core.completed(data, gaps, np.ascontiguousarray(values))
+                parts.append(self._average(networks, completed, entries.rows))
+        return everywhere.with_rows(entries.rows, mean_prediction(parts))
+
+    def with_imputed(
+        self, X: NDArray[np.floating], values: NDArray[np.float32]
+    ) -> NDArray[np.floating]:
+        """A copy of the training rows' covariates (n, p) with means of imputed values (e, M)."""
+        if self.gaps is None:
+            return X
+        entries, scaling = self.gaps.entries, self.x_scaling
+        completed = X.copy()
+        scale = scaling.inverse_scale[entries.column]
+        mean = values.mean(axis=1) / np.where(scale > 0, scale, 1.0)
+        completed[entries.rows[entries.row], entries.column] = mean + scaling.center[entries.column]
+        return completed
 
     def predict_out_of_fold(
         self, data: _core.Dataset, rows: NDArray[np.int64] | None = None

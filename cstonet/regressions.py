@@ -60,7 +60,7 @@ def fit_linear(x: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
     design = _with_intercept(x)
     gram = design.T @ design
     gram[np.diag_indices_from(gram)] += _LINEAR_RIDGE
-    slopes = np.linalg.solve(gram, design.T @ y)
+    slopes: FloatArray = np.linalg.solve(gram, design.T @ y)
     residual = y - design @ slopes
     freedom = max(len(y) - len(slopes), 1)
     return slopes[:, None], float(np.sqrt(residual @ residual / freedom))
@@ -156,7 +156,9 @@ class Target:
     forced: tuple[int, ...] = ()
     extra: FloatArray | None = None
 
-    def fit(self, x: FloatArray, start: FloatArray | None = None) -> tuple[FloatArray, float | None]:
+    def fit(
+        self, x: FloatArray, start: FloatArray | None = None
+    ) -> tuple[FloatArray, float | None]:
         """Coefficients and spread from the features (m, e + q), over the observed rows."""
         x, values = x[self.observed], self.values[self.observed]
         if self.levels is None:

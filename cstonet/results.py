@@ -96,6 +96,14 @@ class Networks(Protocol):
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Nuisances of new units, X of shape (m, p) in the units of the data."""
 
+    def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
+        """The same for units with missing covariates."""
+
+    def with_imputed(
+        self, X: NDArray[np.floating], values: NDArray[np.float32]
+    ) -> NDArray[np.floating]:
+        """Covariates (n, p) of the training rows with the means of imputed values."""
+
 
 class CausalResults(EffectInference):
     """A fitted Causal-StoNet, in the manner of a statsmodels results object.
@@ -214,6 +222,8 @@ class CausalResults(EffectInference):
         ----------
         data : DataFrame, array or None
             New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
+            Where the fit imputed missing covariates, those of new units are averaged over draws
+            given the unit's observed ones.
 
         Returns
         -------
@@ -296,10 +306,16 @@ class CausalResults(EffectInference):
         )
 
     def balance(self) -> pd.DataFrame:
-        """Covariate balance before and after weighting, see `cstonet.diagnostics.balance`."""
+        """Covariate balance before and after weighting, see `cstonet.diagnostics.balance`.
+
+        Missing values count with the mean of their imputations.
+        """
+        X = self.design.X
+        if self.imputations is not None:
+            X = self.networks.with_imputed(X, self.imputations.values)
         return diagnostics.balance(
             self.nuisances,
-            self.design.X,
+            X,
             covariates=self.design.covariates,
             levels=self.design.treatment_levels,
             clip=self.effects.clip,
@@ -370,9 +386,18 @@ class CausalResults(EffectInference):
         """Regressions (m, L), propensities (m, L) and row labels of new or training units."""
         if data is None:
             return self.nuisances.mu, self.nuisances.propensity, self.design.index
-        prediction = self.networks.predict(self.design.spec.transform(data))
+        prediction = self._predict(data)
         index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
         return prediction.mu, prediction.propensity, index
+
+    def _predict(self, data: Data) -> Prediction:
+        """Nuisances of new units; a fit that imputed its own gaps draws those of new units too."""
+        if self.design.gaps is None:
+            return self.networks.predict(self.design.spec.transform(data))
+        X, missing = self.design.gaps.transform(self.design.spec, data)
+        if missing is None:
+            return self.networks.predict(X)
+        return self.networks.predict_incomplete(X, missing)
 
     def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
         """Codes of the treatments that new units received, shape (m,)."""

@@ -248,7 +248,7 @@ def _run_fold(
         if not result.failure
     )
     if imputer is not None and networks:
-        imputer.update(networks)
+        imputer.update(networks, last=True)
     return _FoldResult(
         networks=networks,
         failures=tuple(

@@ -2,8 +2,17 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
-from cstonet.datasets.holes import paper_holes, punch_holes
+from cstonet.datasets.holes import many_holes, paper_holes, punch_holes
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
-__all__ = ["Simulation", "ThreeArms", "paper_holes", "punch_holes", "simulation1", "simulation2", "three_arms"]
+__all__ = [
+    "Simulation",
+    "ThreeArms",
+    "many_holes",
+    "paper_holes",
+    "punch_holes",
+    "simulation1",
+    "simulation2",
+    "three_arms",
+]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.simulation import FloatArray, Simulation, generator
 from cstonet.errors import OptionError
 
@@ -65,7 +65,7 @@ def punch_holes(
         raise OptionError(
             f"mechanism must be one of {', '.join(get_args(HoleMechanism))}, not {mechanism!r}"
         )
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
+    if not isinstance(share, float) or not 0 < share < 1:
         raise OptionError(f"share must lie between 0 and 1, not {share!r}")
     data = simulation.data.copy()
     unknown = [name for name in columns if name not in data.columns[2:]]
@@ -116,3 +116,41 @@ def _standardised(column: pd.Series) -> FloatArray:
     values = column.to_numpy(np.float64)
     standardised: FloatArray = (values - values.mean()) / values.std()
     return standardised
+
+
+def many_holes(
+    n: int = 3000, p: int = 100, *, seed: int = 0, share: float = 0.1, columns: int = 20
+) -> tuple[Simulation, Simulation]:
+    """Simulation 2 with levels among its covariates, complete and with holes in many columns.
+
+    x6, x7 and x8 become what a registry might hold: a flag (x6 > 0), a grade of four levels and a
+    flag with rare ones. Neither treatment nor outcome depends on them, but they tell about their
+    neighbours. Then values of the first `columns` covariates are removed at random.
+
+    Parameters
+    ----------
+    n, p, seed
+        As for :func:`simulation2`; p at least 20.
+    share : float
+        Share of missing values in each column.
+    columns : int
+        Number of columns with holes.
+
+    Returns
+    -------
+    complete, holes : Simulation
+        The data before and after.
+    """
+    simulation = simulation2(n=n, p=max(p, columns), seed=seed)
+    data = simulation.data.copy()
+    data["x6"] = (simulation.data["x6"] > 0).astype(np.float64)
+    edges = [-np.inf, -0.8, 0.0, 0.8, np.inf]
+    data["x7"] = pd.cut(simulation.data["x7"], edges, labels=["a", "b", "c", "d"], ordered=False)
+    data["x8"] = simulation.data["x8"] > 1.3
+    complete = dataclasses.replace(simulation, data=data)
+    rng = generator(seed, simulation=_STREAM)
+    gappy = data.copy()
+    gappy["x8"] = gappy["x8"].astype("boolean")
+    for name in data.columns[2 : 2 + columns]:
+        gappy.loc[rng.random(n) < share, name] = pd.NA if name == "x8" else np.nan
+    return complete, dataclasses.replace(simulation, data=gappy)
