@@ -117,6 +117,22 @@ class Entries:
             column=columns[order][place].astype(np.int64),
         )
 
+    def marked(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Entries in some of the covariates, shape (e,)."""
+        return np.isin(self.column, columns)
+
+    def only(self, mark: NDArray[np.bool_]) -> Entries:
+        """Some of the entries, marked in (e,)."""
+        n = len(self.first) - 1
+        counts = np.bincount(self.rows[self.row[mark]], minlength=n)
+        rows = np.flatnonzero(counts)
+        return Entries(
+            rows=rows.astype(np.int64),
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            row=np.searchsorted(rows, self.rows[self.row[mark]]).astype(np.int64),
+            column=self.column[mark],
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
@@ -258,9 +274,9 @@ class _Part:
         entries: Entries,
         columns: NDArray[np.int64],
     ) -> _Part | None:
-        rows = np.flatnonzero(variable.missing[entries.rows])
-        if len(rows) == 0:
+        if not np.isin(variable.columns, columns).all():
             return None
+        rows = entries.row[entries.column == variable.columns[0]]
         moves = np.isin(regression.features, columns)
         fixed = regression.features[~moves]
         slopes = regression.coefficients[1:]

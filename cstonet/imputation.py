@@ -70,6 +70,14 @@ class GapData:
     limit: float
     candidates: int
 
+    def whole(self, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Covariates of all incomplete columns that a network reads at least in part.
+
+        A column with levels is drawn as a whole, whichever of its indicators matter.
+        """
+        read = [v.columns for v in self.variables if np.isin(v.columns, inputs).any()]
+        return np.concatenate([np.empty(0, dtype=np.int64), *read])
+
 
 def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
     """The gaps of a design as the networks see them; None if it has none.
@@ -171,35 +179,39 @@ class FoldImputer:
         )
         self.data = data
         self.model = ImputationModel(covariates, None)
+        everything_here = np.ones(len(self._entries.row), dtype=bool)
         for _ in range(_WARM_UP):
-            self._draw(1)
-            self._complete(self._drawn[:, 0])
+            self._redraw(everything_here)
             self.model = ImputationModel(self._refitted(), None)
         if gaps.mechanism == "mnar":
             missingness = MissingnessModel.start(
                 gaps.variables, data.treatment, self.data.covariates, self._rows
             )
             self.model = ImputationModel(self.model.covariates, missingness)
-        self._draw(gaps.candidates)
 
     def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
-        """The candidates of the rows trained on, for a network that reads these covariates."""
-        read = np.isin(self._entries.column, inputs)
-        counts = np.diff(self._entries.first)
-        owner = np.repeat(np.arange(len(counts)), counts)[read]
-        first = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(counts)))])
-        remaining = np.unique(self._entries.row[read])
-        weight = self._log_weight[remaining]
+        """New candidates of the rows trained on, for a network that reads these covariates."""
+        covariates = self.data.covariates
+        # What the network does not read has no likelihood, and stays as it was last drawn; unless
+        # its being missing tells something.
+        self._mark = self._entries.marked(self._gaps.whole(inputs))
+        if self.model.missingness is not None:
+            self._mark[:] = True
+        self._pool = self._entries.only(self._mark)
+        self._drawn = self.model.covariates.draw(
+            covariates, self._pool, self._gaps.candidates, self._rng
+        )
+        self._log_weight = self.model.log_weight(covariates, self._pool, self._drawn)
         return _core.Candidates(
-            first.astype(np.int64),
-            self._entries.column[read],
-            self._base.covariates.columns,
-            np.ascontiguousarray(self._drawn[read]),
-            np.ascontiguousarray(weight, dtype=np.float32),
+            self._pool.first,
+            self._pool.column,
+            covariates.columns,
+            self._drawn,
+            self._log_weight.astype(np.float32),
         )
 
     def update(self, networks: Sequence[TrainedNetwork], *, last: bool = False) -> TrainingData:
-        """Complete the covariates as these networks see them, and make new candidates.
+        """Complete the covariates as networks see them that were trained on the last candidates.
 
         Parameters
         ----------
@@ -213,32 +225,33 @@ class FoldImputer:
         TrainingData
             With the completed covariates.
         """
-        likelihood = candidate_likelihood(
-            networks, self._base, self._entries, self._drawn, self._threads
-        )
-        rows = np.arange(len(self._drawn))
+        pool, drawn = self._pool, self._drawn
+        likelihood = candidate_likelihood(networks, self.data, pool, drawn, self._threads)
+        entry = np.arange(len(drawn))
         if self.model.missingness is not None:
             if last:
-                data = self.data.covariates
-                missingness = self.model.missingness.extended(data, self._rows, self._threads)
-                self.model = ImputationModel(self.model.covariates, missingness)
+                covariates = self.data.covariates
+                missingness = self.model.missingness.extended(covariates, self._rows, self._threads)
+                self._missingness_is(missingness)
             for _ in range(_ROUNDS):
                 index = choose(likelihood + self._log_weight, _COMPLETIONS, self._rng)
-                completions = self._drawn[rows[:, None], index[self._entries.row]]
-                self._refit_missingness(completions)
+                self._refit_missingness(drawn[entry[:, None], index[pool.row]])
         index = choose(likelihood + self._log_weight, 1, self._rng)[:, 0]
-        self._complete(self._drawn[rows, index[self._entries.row]])
+        self._complete(self._mark, drawn[entry, index[pool.row]])
+        self._redraw(~self._mark)
         self.model = ImputationModel(self._refitted(), self.model.missingness)
-        self._draw(self._gaps.candidates)
         return self.data
 
-    def _draw(self, draws: int) -> None:
-        data = self.data.covariates
-        self._drawn = self.model.covariates.draw(data, self._entries, draws, self._rng)
-        self._log_weight = self.model.log_weight(data, self._entries, self._drawn)
+    def _redraw(self, mark: NDArray[np.bool_]) -> None:
+        """Draw marked entries of the fold from the covariates alone."""
+        if mark.any():
+            entries = self._entries.only(mark)
+            drawn = self.model.covariates.draw(self.data.covariates, entries, 1, self._rng)
+            self._complete(mark, drawn[:, 0])
 
-    def _complete(self, values: NDArray[np.float32]) -> None:
-        self._values[self._here] = values
+    def _complete(self, mark: NDArray[np.bool_], values: NDArray[np.float32]) -> None:
+        here = np.flatnonzero(self._here)
+        self._values[here[mark]] = values
         covariates = _core.completed(self._base.covariates, self._shared, self._values)
         self.data = dataclasses.replace(self._base, covariates=covariates)
 
@@ -246,12 +259,16 @@ class FoldImputer:
         return self.model.covariates.refit(self.data.covariates, self._rows)
 
     def _refit_missingness(self, completions: NDArray[np.float32]) -> None:
-        if self.model.missingness is None:
-            return
-        data = self.data.covariates
-        missingness = self.model.missingness.refit(data, self._rows, self._entries, completions)
+        if self.model.missingness is not None:
+            self._missingness_is(
+                self.model.missingness.refit(
+                    self.data.covariates, self._rows, self._pool, completions
+                )
+            )
+
+    def _missingness_is(self, missingness: MissingnessModel) -> None:
         self.model = ImputationModel(self.model.covariates, missingness)
-        self._log_weight = self.model.log_weight(data, self._entries, self._drawn)
+        self._log_weight = self.model.log_weight(self.data.covariates, self._pool, self._drawn)
 
 
 def candidate_likelihood(
@@ -342,6 +359,9 @@ def impute(
     plan, entries = fitted.plan, gaps.entries
     repeats = len(fitted.splits) // plan.folds
     values = np.empty((len(entries.row), imputations), dtype=np.float32)
+    shared = _core.Gaps(entries.first, entries.column, data.covariates.columns)
+    inputs = np.concatenate([net.inputs for fold in fitted.chosen for net in fold])
+    used = gaps.whole(inputs)
     for number, (split, networks, model) in enumerate(
         zip(fitted.splits, fitted.chosen, models, strict=True)
     ):
@@ -352,14 +372,23 @@ def impute(
         if not here.any() or len(mine) == 0:
             continue
         rng = np.random.default_rng([_IMPUTATIONS, plan.seed, number])
-        test = Entries.of(gaps.variables, held_out)
-        drawn = model.covariates.draw(data.covariates, test, gaps.candidates, rng)
-        weight = candidate_likelihood(networks, data, test, drawn, fitted.threads)
-        weight += model.log_weight(data.covariates, test, drawn)
+        # First all entries once; then those that a network reads, as often as there are
+        # candidates. If being missing tells something, all of them are weighed.
+        entries_here = entries.only(here)
+        once = model.covariates.draw(data.covariates, entries_here, 1, rng)[:, 0]
+        values[np.ix_(here, mine)] = once[:, None]
+        every = np.zeros(len(entries.row), dtype=np.float32)
+        every[here] = once
+        covariates = _core.completed(data.covariates, shared, every)
+        read = here & (entries.marked(used) | (model.missingness is not None))
+        pool = entries.only(read)
+        drawn = model.covariates.draw(covariates, pool, gaps.candidates, rng)
+        completed_data = dataclasses.replace(data, covariates=covariates)
+        weight = candidate_likelihood(networks, completed_data, pool, drawn, fitted.threads)
+        weight += model.log_weight(covariates, pool, drawn)
         index = choose(weight, len(mine), rng)
-        values[np.ix_(here, mine)] = drawn[np.arange(len(drawn))[:, None], index[test.row]]
+        values[np.ix_(read, mine)] = drawn[np.arange(len(drawn))[:, None], index[pool.row]]
 
-    shared = _core.Gaps(entries.first, entries.column, data.covariates.columns)
     everything = []
     for m in range(imputations):
         completed = _core.completed(

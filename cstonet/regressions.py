@@ -25,6 +25,8 @@ _NEWTON_STEPS, _CONVERGED = 12, 1e-5
 # Features admitted per round, and in all: a covariate's distribution given thirty others needs no
 # more.
 _PER_ROUND, _MOST_FEATURES = 2, 30
+# Targets whose scores are held at once.
+_TARGETS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,29 +188,47 @@ def select_features(
     covariates.
     """
     chosen = [list(target.forced) for target in targets]
-    growing = [target.levels is None or target.levels > 1 for target in targets]
-    while any(growing):
-        residuals = []
-        for target, features in zip(targets, chosen, strict=True):
-            x = features_of(data, rows, np.array(features, dtype=np.int64), target.extra)
-            coefficients, _ = target.fit(x)
-            residuals.append(target.residuals(x, coefficients))
-        directions = np.ascontiguousarray(np.hstack(residuals), dtype=np.float32)
-        z = np.abs(_core.score_statistics(data, rows, directions, threads)[0])
-        first = 0
-        for t, (target, residual) in enumerate(zip(targets, residuals, strict=True)):
-            width = residual.shape[1]
-            score = z[:, first : first + width].max(axis=1, initial=0.0)
-            first += width
-            if not growing[t]:
-                continue
-            score[[*target.barred, *chosen[t]]] = -np.inf
-            critical = threshold(len(score) * width, max(int(target.observed.sum()), 2))
-            best = [int(j) for j in np.argsort(-score, kind="stable")[:_PER_ROUND]]
-            new = [j for j in best if score[j] > critical]
-            chosen[t] += new
-            growing[t] = bool(new) and len(chosen[t]) < _MOST_FEATURES
+    growing = [t for t, target in enumerate(targets) if target.levels is None or target.levels > 1]
+    while growing:
+        grown: list[int] = []
+        for first in range(0, len(growing), _TARGETS_AT_ONCE):
+            grown += _grow(
+                data, rows, targets, chosen, growing[first : first + _TARGETS_AT_ONCE], threads
+            )
+        growing = grown
     return [np.array(features, dtype=np.int64) for features in chosen]
+
+
+def _grow(
+    data: _core.Dataset,
+    rows: NDArray[np.int64],
+    targets: Sequence[Target],
+    chosen: list[list[int]],
+    numbers: list[int],
+    threads: int,
+) -> list[int]:
+    """Let some targets, by number, choose further features; give those that may go on."""
+    residuals = []
+    for t in numbers:
+        features = np.array(chosen[t], dtype=np.int64)
+        x = features_of(data, rows, features, targets[t].extra)
+        coefficients, _ = targets[t].fit(x)
+        residuals.append(targets[t].residuals(x, coefficients))
+    directions = np.ascontiguousarray(np.hstack(residuals), dtype=np.float32)
+    z = np.abs(_core.score_statistics(data, rows, directions, threads)[0])
+    grown, first = [], 0
+    for t, residual in zip(numbers, residuals, strict=True):
+        width = residual.shape[1]
+        score = z[:, first : first + width].max(axis=1)
+        first += width
+        score[[*targets[t].barred, *chosen[t]]] = -np.inf
+        critical = threshold(len(score) * width, max(int(targets[t].observed.sum()), 2))
+        best = [int(j) for j in np.argsort(-score, kind="stable")[:_PER_ROUND]]
+        new = [j for j in best if score[j] > critical]
+        chosen[t] += new
+        if new and len(chosen[t]) < _MOST_FEATURES:
+            grown.append(t)
+    return grown
 
 
 def features_of(
