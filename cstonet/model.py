@@ -257,8 +257,8 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
         empty = sum(not any(net.selects(block).any() for net in fold) for fold in networks.chosen)
         if empty:
             notes.append(
-                f"In {empty} of {len(networks.chosen)} folds no covariate entered the {model} "
-                "model."
+                f"In {empty} of {len(networks.chosen)} folds no covariate was found for the "
+                f"{model} model."
             )
     return tuple(notes)
 

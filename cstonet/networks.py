@@ -18,6 +18,7 @@ from cstonet.network import NetworkSpec
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
 from cstonet.splits import Split
+from cstonet.structure import Structure
 
 if TYPE_CHECKING:
     from cstonet.imputation import GapData, ImputationModel
@@ -67,7 +68,8 @@ class TrainedNetwork:
     bic
         The criterion among starts.
     selects_treatment, selects_outcome : (q,)
-        Does a path of kept weights lead from the covariate to the unit?
+        Does a path of kept weights lead from the covariate to the unit, and did the search, if
+        there was one, find it for that model? (The networks may adjust for more covariates.)
     """
 
     fold: int
@@ -85,9 +87,18 @@ class TrainedNetwork:
 
     @classmethod
     def from_task(
-        cls, fold: int, start: int, network: NetworkSpec, result: _core.TaskResult
+        cls,
+        fold: int,
+        start: int,
+        network: NetworkSpec,
+        result: _core.TaskResult,
+        found: Structure | None = None,
     ) -> TrainedNetwork:
-        """Take over the kernel's result of one task."""
+        """Take over the kernel's result of one task, and what a search had found for it."""
+        selects = [np.array(reached, dtype=bool) for reached in result.reaches]
+        if found is not None:
+            selects[TREATMENT] &= np.isin(result.inputs, found.treatment)
+            selects[OUTCOME] &= np.isin(result.inputs, found.outcome)
         return cls(
             fold=fold,
             start=start,
@@ -99,8 +110,8 @@ class TrainedNetwork:
             variance=float(result.variances[OUTCOME]),
             log_likelihood=result.log_likelihood,
             bic=result.bic,
-            selects_treatment=np.array(result.reaches[TREATMENT], dtype=bool),
-            selects_outcome=np.array(result.reaches[OUTCOME], dtype=bool),
+            selects_treatment=selects[TREATMENT],
+            selects_outcome=selects[OUTCOME],
         )
 
     def selects(self, block: int) -> NDArray[np.bool_]:
@@ -185,7 +196,7 @@ class TrainedNetwork:
 
     def selects_levels(self) -> NDArray[np.bool_]:
         """Does a path of kept weights lead to the unit of a treatment level? Shape (q, L-1)."""
-        return self._path_weights(self.masks, TREATMENT) > 0
+        return self.selects_treatment[:, None] & (self._path_weights(self.masks, TREATMENT) > 0)
 
     def _path_weights(
         self, weights: tuple[NDArray[np.float32], ...], block: int

@@ -231,11 +231,15 @@ class SearchOptions:
         Units of the working networks.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
-    margin
+    outcome_margin, treatment_margin
         The score of a covariate that neither model holds must exceed sqrt(2 log m) by this much,
-        m being the number of scores it was the largest of.
+        m being the number of scores it was the largest of. A covariate that only the treatment
+        depends on costs precision and removes no bias, so more is asked of it.
     rounds
         Most rounds of growing.
+    adjust
+        Covariates of the final networks: ``"union"`` gives both models those found for either,
+        ``"own"`` each model its own.
     screen
         Sure independence screening: only so many covariates with the largest marginal scores take
         part; None: all do.
@@ -244,16 +248,20 @@ class SearchOptions:
     training: TrainingOptions
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
-    margin: float = 0.1
+    outcome_margin: float = 0.1
+    treatment_margin: float = 0.5
     rounds: int = 25
+    adjust: Literal["union", "own"] = "union"
     screen: int | None = None
 
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
         check_units(self, "hidden")
         check_integer(self, "updates", 1, 10_000_000)
-        check_number(self, "margin", -3, 10)
+        check_number(self, "outcome_margin", -3, 10)
+        check_number(self, "treatment_margin", -3, 10)
         check_integer(self, "rounds", 1, 1000)
+        check_choice(self, "adjust", ("union", "own"))
         if self.screen is not None:
             check_integer(self, "screen", 1, 10_000_000)
 

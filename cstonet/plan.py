@@ -84,6 +84,11 @@ class Plan:
         """Layer widths from covariates to outcome."""
         return self.network.label
 
+    @property
+    def unites_supports(self) -> bool:
+        """Whether both models adjust for the covariates found for either."""
+        return self.search is not None and self.search.adjust == "union"
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as nested dictionaries."""
         return dataclasses.asdict(self)

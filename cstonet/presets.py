@@ -28,13 +28,17 @@ def _calibrated() -> FitOptions:
     Latent moves are at temperature zero with steps σ_i, where the sweep's gradient is exact; the
     parameters are scaled one by one, so that no rate depends on anybody's units.
     """
-    training = TrainingOptions(
-        stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
-        prior=PriorOptions(slab_variance=0.1, spike_start=1e-4, spike_end=1e-4),
-    )
+
+    def ridge(slab_variance: float) -> TrainingOptions:
+        return TrainingOptions(
+            stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
+            prior=PriorOptions(slab_variance=slab_variance, spike_start=1e-4, spike_end=1e-4),
+        )
+
     return FitOptions(
-        training=training,
-        search=SearchOptions(training=training),
+        # Averages of networks want less shrinkage than the search's single ones.
+        training=ridge(0.2),
+        search=SearchOptions(training=ridge(0.1)),
         starts=2,
         ensemble=2,
         folds=5,

@@ -77,6 +77,10 @@ class Plan(Protocol):
     def network_label(self) -> str:
         """Widths of the layers, such as "100-8-6-5-1"."""
 
+    @property
+    def unites_supports(self) -> bool:
+        """Whether both models adjust for the covariates found for either."""
+
 
 class Networks(Protocol):
     """What the results need of the fitted networks."""

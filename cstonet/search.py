@@ -4,8 +4,11 @@ Two moves alternate with refits of a small working network on the current suppor
 
 grow
     Admit covariates whose score tests (:mod:`cstonet.scores`) exceed sqrt(2 log m) + margin among
-    the m scores of all covariates. A covariate that the other model holds already is one of few,
-    so m counts only those: confounders are found at a lower bar.
+    the m scores of all covariates. Covariates that the other model holds already come first: they
+    are few, so m counts only those, and confounders are found at a lower bar. The treatment model
+    grows when the outcome model, whose signal is mostly stronger, has found what it needs. Where
+    covariates share a common factor each of them is a proxy for those that matter, and the
+    largest score of many proxies is larger than the score of a true cause.
 prune
     Drop a covariate that would not be admitted again if it were left out, now that it is one of
     few. Tested from the last admitted backwards, until three in a row have proved needed: false
@@ -188,20 +191,23 @@ class StructureSearch:
             working = self._refit(structure)
             outcome = self._admit(structure, working, "outcome")
             structure = structure.with_outcome(structure.outcome + outcome)
+            if outcome:
+                continue
             treatment = self._admit(structure, working, "treatment")
             structure = structure.with_treatment(structure.treatment + treatment)
-            if not outcome and not treatment:
+            if not treatment:
                 break
         return structure
 
     def _admit(self, structure: Structure, working: _Working, model: Model) -> tuple[int, ...]:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
-        critical = self._everywhere(tests)
+        most = _FIRST_ADMISSIONS + len(support) // _GROWTH
         shared = [j for j in other if j not in support]
-        critical.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
-        found = tests.admit(
-            critical, inside=support, most=_FIRST_ADMISSIONS + len(support) // _GROWTH
+        confounders = self._nowhere()
+        confounders.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
+        found = tests.admit(confounders, inside=support, most=most) or tests.admit(
+            self._everywhere(tests, model), inside=support, most=most
         )
         self._record("grow", model, found)
         return tuple(candidate.covariate for candidate in found)
@@ -244,7 +250,7 @@ class StructureSearch:
             threads=self._threads,
             stop=self._stop,
         )
-        critical = self._everywhere(tests)
+        critical = self._everywhere(tests, "outcome")
         critical.overall[list(self._tried)] = np.inf
         found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
         self._record("try", "outcome", found)
@@ -262,13 +268,19 @@ class StructureSearch:
         self._open[:] = False
         self._open[np.argsort(-best, kind="stable")[:size]] = True
 
-    def _everywhere(self, tests: ScoreTests) -> Largest:
+    def _nowhere(self) -> Largest:
+        """Critical values that nothing exceeds."""
+        return Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
+
+    def _everywhere(self, tests: ScoreTests, model: Model) -> Largest:
         """Critical values for a search among all covariates that take part."""
-        critical = Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
+        options = self._options
+        margin = options.outcome_margin if model == "outcome" else options.treatment_margin
+        critical = self._nowhere()
         critical.overall[self._open] = threshold(
             int(self._open.sum()) * tests.tests_per_covariate,
             len(self._rows),
-            self._options.margin,
+            margin,
         )
         return critical
 

@@ -18,12 +18,14 @@ def selection_table(
 
     A network selects a covariate for the treatment model if a path of kept weights leads from it
     to the treatment's unit, for the outcome model if one leads to the outcome's unit without
-    passing through the treatment (which is observed). ``treatment`` and ``outcome`` say whether
-    more than half of the chosen networks select it. Counts and frequencies are over the supports
-    that were found independently: one per fold where a search finds them (all starts of a fold
-    share its support), one per fold and start where each network is pruned by itself. Strengths
-    are shares of the total path weight, averaged over the chosen networks, and ``strength`` is the
-    larger of the two.
+    passing through the treatment (which is observed). Where a search found the supports, it must
+    also have found the covariate for that model: the networks may adjust for more.
+
+    ``treatment`` and ``outcome`` say whether more than half of the chosen networks select the
+    covariate. Counts and frequencies are over the supports that were found independently: one per
+    fold where a search finds them (all starts of a fold share its support), one per fold and start
+    where each network is pruned by itself. Strengths are shares of the total path weight, averaged
+    over the chosen networks, and ``strength`` is the larger of the two.
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of

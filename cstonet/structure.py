@@ -22,6 +22,12 @@ class Structure:
         """Covariates of either model, ascending, shape (q,)."""
         return np.array(sorted({*self.treatment, *self.outcome}), dtype=np.int64)
 
+    @property
+    def united(self) -> Structure:
+        """Both models on the covariates of either."""
+        both = tuple(dict.fromkeys(self.outcome + self.treatment))
+        return Structure(treatment=both, outcome=both)
+
     def with_treatment(self, support: tuple[int, ...]) -> Structure:
         """The same outcome support with another treatment support."""
         return Structure(treatment=support, outcome=self.outcome)

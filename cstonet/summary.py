@@ -24,9 +24,10 @@ _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
 _NAMED = 5  # columns with gaps that a note names
 _SELECTION_NOTE = (
-    "Selection: a path of kept weights links the covariate to the treatment or the outcome; "
-    "in brackets: how many of the supports found hold it."
+    "Selection: the covariate was found to explain the treatment or the outcome; in brackets: in "
+    "how many of the supports found."
 )
+_UNION_NOTE = " Both models adjust for the covariates found for either."
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
 # Area under the ROC curve of the propensities above which the arms count as separated.
 _SEPARATED = 0.95
@@ -215,7 +216,7 @@ def _notes(results: CausalResults) -> list[str]:
     """What the reader must know to read the numbers, then what training had to say."""
     notes = [_note_estimand(results), _note_errors(results)]
     notes += _notes_data(results)
-    notes += [_note_overlap(results), _SELECTION_NOTE]
+    notes += [_note_overlap(results), _note_selection(results)]
     return [*notes, *results.notes]
 
 
@@ -331,6 +332,10 @@ def _note_overlap(results: CausalResults) -> str:
         )
     poor = share > 0 or separation >= _SEPARATED
     return f"{note} See res.overlap()." if poor else note
+
+
+def _note_selection(results: CausalResults) -> str:
+    return _SELECTION_NOTE + (_UNION_NOTE if results.plan.unites_supports else "")
 
 
 def _format_probability(p: float) -> str:

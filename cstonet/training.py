@@ -199,7 +199,7 @@ def _run_fold(
         data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
-    network = plan.network
+    network, found = plan.network, None
     if plan.search is not None and plan.search_network is not None:
         looks = 0
 
@@ -220,11 +220,12 @@ def _run_fold(
             stop=searching,
             imputer=imputer,
         )
-        structure = search.run()
+        found = search.run()
         if imputer is not None:
             data = imputer.data
-        moves, inputs = tuple(search.moves), structure.inputs
+        moves, inputs = tuple(search.moves), found.inputs
         network = plan.network.with_inputs(len(inputs))
+        structure = found.united if plan.unites_supports else found
         masks = structure.masks(network, plan.treatment_units)
     tasks = [(fold, start, split.fit, split.validation) for start in range(plan.starts)]
     epochs = len(tasks) * sum(int(stage.epochs) for stage in plan.training.stages)
@@ -243,7 +244,7 @@ def _run_fold(
         None if imputer is None else imputer.candidates(inputs),
     )
     networks = tuple(
-        TrainedNetwork.from_task(fold, start, network, result)
+        TrainedNetwork.from_task(fold, start, network, result, found)
         for start, result in enumerate(results)
         if not result.failure
     )

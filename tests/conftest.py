@@ -83,6 +83,7 @@ class FakePlan:
     clip: float = 0.01
     variance: str = "paper"
     network_label: str = "3-8-4-1"
+    unites_supports: bool = True
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -83,8 +83,9 @@ print(res.summary())
 # difference, and its standard error accounts for their correlation. The other columns are those of
 # any regression table.
 #
-# **The selection.** The covariates that a path of kept weights connects with the treatment or with
-# the outcome; in brackets, in how many of the supports that were found, one per fold and repetition.
+# **The selection.** The covariates that were found to explain the treatment or the outcome; in
+# brackets, in how many of the supports that were found, one per fold and repetition. Both models
+# adjust for the covariates found for either.
 #
 # **The notes** say what the reader must know to trust the numbers above.
 #

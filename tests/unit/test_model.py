@@ -207,11 +207,12 @@ def test_weights_that_vanish_become_zero():
     """Weights that the data do not hold decay without end; below the range of normal floats the
     CPU would be slow, so the kernel takes such numbers for zero."""
     base = preset("calibrated")
-    stages = (replace(base.training.stages[0], epochs=300),)
+    ridge = base.search.training
+    stages = (replace(ridge.stages[0], epochs=300),)
     results = cs.fit(
         "y ~ treat | .",
         cs.datasets.simulation2(n=1000, p=10, seed=2, outcome="binomial").data,
-        training=replace(base.training, stages=stages),
+        training=replace(ridge, stages=stages),
         search=None,
         starts=1,
         folds=1,

@@ -50,6 +50,29 @@ def test_networks_hold_the_supports_only(results):
         assert network.weights[0].shape[0] == len(network.inputs)
 
 
+def first_weights(network, covariate):
+    """Units of the first layer that a covariate feeds."""
+    row = list(network.inputs).index(covariate)
+    return int(np.count_nonzero(network.masks[0][row]))
+
+
+def test_final_networks_adjust_for_the_covariates_of_either_model(data, options, results):
+    own = cs.fit(
+        "y ~ treat | .", data, options=options, search=replace(options.search, adjust="own")
+    )
+    pairs = list(zip(results.networks.networks, own.networks.networks, strict=True))
+    assert pairs
+    for united, apart in pairs:
+        units = united.spec.units[0]
+        # x1 is in both models by itself; x2 and x3 are in one each.
+        assert [first_weights(united, j) for j in (0, 1, 2)] == [units] * 3
+        assert first_weights(apart, 0) == units
+        assert first_weights(apart, 1) + first_weights(apart, 2) == units
+    # What was found is the same, whatever the networks adjust for.
+    found = ["treatment", "outcome", "treatment_count", "outcome_count"]
+    pd.testing.assert_frame_equal(results.selection[found], own.selection[found])
+
+
 def test_every_move_is_on_record(results):
     moves = results.networks.search
     grown = moves[moves["move"] == "grow"]
@@ -60,6 +83,17 @@ def test_every_move_is_on_record(results):
     assert set(moves["fold"]) == {0, 1}
 
 
+def test_the_treatment_model_waits_and_takes_the_outcomes_covariates_first(results):
+    """x1 and x3 move the treatment alike; x1 is in the outcome model by then."""
+    grown = results.networks.search.query("move == 'grow'")
+    for _, moves in grown.groupby("fold"):
+        outcome, treatment = (moves[moves["model"] == m] for m in ("outcome", "treatment"))
+        first = treatment["round"].min()
+        assert first > outcome["round"].min()
+        assert treatment.loc[treatment["round"] == first, "covariate"].tolist() == ["x1"]
+        assert "x3" in set(treatment["covariate"])
+
+
 def test_nothing_is_admitted_where_there_is_nothing(data, options):
     noise = data.assign(
         y=np.random.default_rng(1).normal(size=N),
@@ -67,8 +101,9 @@ def test_nothing_is_admitted_where_there_is_nothing(data, options):
     )
     results = cs.fit("y ~ treat | .", noise, options=options)
     assert not selected(results, "outcome") | selected(results, "treatment")
+    notes = " ".join(results.notes)
     for model in ("outcome", "treatment"):
-        assert f"In 2 of 2 folds no covariate entered the {model} model" in " ".join(results.notes)
+        assert f"In 2 of 2 folds no covariate was found for the {model} model" in notes
     # What remains is the difference of the arms' means.
     raw = noise.groupby("treat")["y"].mean().diff().iloc[-1]
     assert results.params["ATE"] == pytest.approx(raw, abs=results.bse["ATE"])
@@ -83,7 +118,7 @@ def test_screening_bounds_what_takes_part(data, options):
 
 
 def test_more_margin_admits_less(data, options):
-    strict = replace(options.search, margin=10.0)
+    strict = replace(options.search, treatment_margin=10.0)
     results = cs.fit("y ~ treat | .", data, options=options, search=strict)
     assert "x3" not in selected(results, "treatment")
 

@@ -49,6 +49,13 @@ def test_a_model_without_covariates_is_reached_by_none():
     assert outcome == {3}
 
 
+def test_united_models_hold_the_covariates_of_either():
+    both = STRUCTURE.united
+    assert both.inputs.tolist() == STRUCTURE.inputs.tolist()
+    treatment, outcome = paths(both, (6, 5, 4), 2, 2)
+    assert treatment == outcome == {2, 4, 7}
+
+
 def test_changes_make_new_structures():
     grown = STRUCTURE.with_outcome((4, 2, 9)).with_treatment((1,))
     assert (grown.outcome, grown.treatment) == ((4, 2, 9), (1,))
