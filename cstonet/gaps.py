@@ -218,7 +218,7 @@ def _missing_of(sources: Sources) -> dict[str, NDArray[np.bool_]]:
     for frame in (sources.numeric, sources.other):
         gaps = frame.isna().to_numpy()
         for j in np.flatnonzero(gaps.any(axis=0)):
-            found[str(frame.columns[j])] = np.ascontiguousarray(gaps[:, j])
+            found[str(frame.columns[int(j)])] = np.ascontiguousarray(gaps[:, j])
     return found
 
 

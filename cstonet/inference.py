@@ -196,7 +196,7 @@ class EffectInference:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of the hypotheses that each effect is zero."""
-        return self._series(two_sided(self.effects, self.tvalues.to_numpy(np.float64)))
+        return self._series(two_sided(self.effects, np.asarray(self.tvalues, dtype=np.float64)))
 
     def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> pd.DataFrame:
         """Confidence limits, normal approximation; from Student's t where values were imputed.

@@ -62,7 +62,7 @@ def fit_linear(x: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
     design = _with_intercept(x)
     gram = design.T @ design
     gram[np.diag_indices_from(gram)] += _LINEAR_RIDGE
-    slopes: FloatArray = np.linalg.solve(gram, design.T @ y)
+    slopes = np.asarray(np.linalg.solve(gram, design.T @ y), dtype=np.float64)
     residual = y - design @ slopes
     freedom = max(len(y) - len(slopes), 1)
     return slopes[:, None], float(np.sqrt(residual @ residual / freedom))

@@ -109,7 +109,7 @@ def missing_information(
     Returns
     -------
     fraction, freedom : (k,)
-        Rubin's fraction λ, corrected for a finite M; degrees of freedom by Barnard and Rubin.
+        Rubin's λ = (1 + 1/M) B / T; degrees of freedom by Barnard and Rubin.
     """
     total = within + between
     share = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
@@ -118,5 +118,4 @@ def missing_information(
         large = np.where(share > 0, (imputations - 1) / share**2, np.inf)
     observed = (complete + 1) / (complete + 3) * complete * (1 - share)
     freedom = 1 / (1 / large + 1 / np.maximum(observed, 1.0))
-    fraction: FloatArray = np.where(share > 0, share + (1 - share) * 2 / (freedom + 3), 0.0)
-    return fraction, freedom
+    return share, freedom

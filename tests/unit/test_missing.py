@@ -7,9 +7,17 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet.datasets import paper_holes, punch_holes, simulation2
+from cstonet.datasets import many_holes, paper_holes, punch_holes, simulation2
 from cstonet.design import Design
 from cstonet.errors import MissingValuesError, NotAvailableError, OptionError
+from cstonet.estimators import (
+    Imputations,
+    estimate_effects,
+    missing_information,
+    pooled_effects,
+)
+from cstonet.gaps import CovariateGaps, Incomplete
+from cstonet.results import CausalResults
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 400, "imputations": 4, "seed": 3}
 
@@ -233,3 +241,119 @@ def test_options_of_imputation():
         dataclasses.replace(options, imputations=1)
     with pytest.raises(OptionError, match="candidates"):
         dataclasses.replace(options, candidates=0)
+
+
+def test_golden_imputed(make_results, check_golden):
+    results = make_results()
+    n = results.nobs
+    missing = np.arange(n) % 7 == 0
+    rows = np.flatnonzero(missing)
+    gaps = CovariateGaps("mnar", (Incomplete("x2", (1,), None, missing, 0.0),))
+    # Every imputation moves the nuisances of these rows a little further.
+    shifts = np.linspace(-0.5, 0.5, 5)[:, None, None]
+    imputations = Imputations(
+        rows,
+        results.nuisances.mu[rows] + shifts,
+        np.repeat(results.nuisances.propensity[rows][None], 5, axis=0),
+        np.zeros((len(rows), 5), np.float32),
+    )
+
+    def estimate(nuisances):
+        return estimate_effects(nuisances, levels=(0, 1), clip=0.01, variance="paper")
+
+    imputed = CausalResults(
+        design=dataclasses.replace(results.design, gaps=gaps),
+        plan=results.plan,
+        effects=pooled_effects(estimate, results.nuisances, imputations),
+        nuisances=imputations.averaged(results.nuisances),
+        selection=results.selection,
+        networks=results.networks,
+        notes=(),
+        runtime=1.0,
+        imputations=imputations,
+    )
+    check_golden("summary_imputed.txt", str(imputed.summary()))
+    assert imputed.effect("ATT").se > 0
+
+
+class TestRubin:
+    def test_by_hand(self):
+        """Three imputations with variance 2 within and estimates 1, 2, 3: T = 2 + 4/3."""
+        within, between = np.array([2.0]), np.array([4 / 3])
+        fraction, freedom = missing_information(within, between, 3, 1001)
+        share = (4 / 3) / (10 / 3)
+        old = 2 / share**2
+        observed = 1001 / 1003 * 1000 * (1 - share)
+        expected = 1 / (1 / old + 1 / observed)
+        np.testing.assert_allclose(freedom, expected)
+        np.testing.assert_allclose(fraction, share)
+
+    def test_equal_imputations_change_nothing(self, draw_nuisances):
+        _, nuisances = draw_nuisances(200, np.random.default_rng(0))
+        rows = np.arange(0, 200, 5)
+        same = Imputations(
+            rows,
+            np.repeat(nuisances.mu[rows][None], 3, axis=0),
+            np.repeat(nuisances.propensity[rows][None], 3, axis=0),
+            np.zeros((0, 3), np.float32),
+        )
+
+        def estimate(nuisances):
+            return estimate_effects(nuisances, levels=(0, 1), clip=0.01, variance="influence")
+
+        plain, pooled = estimate(nuisances), pooled_effects(estimate, nuisances, same)
+        np.testing.assert_allclose(pooled.estimates, plain.estimates, rtol=1e-12)
+        np.testing.assert_allclose(pooled.covariance, plain.covariance, rtol=1e-12)
+        np.testing.assert_allclose(pooled.missing_information, 0, atol=1e-12)
+
+
+class TestHoles:
+    def test_shares_and_truths(self):
+        sim = simulation2(n=4000, p=8, seed=1)
+        for mechanism in ("mcar", "mar", "mnar"):
+            holes = punch_holes(sim, share=0.2, mechanism=mechanism)
+            shares = holes.data.isna().mean()
+            # Four standard errors of a share of 4000.
+            assert np.abs(shares[["x1", "x4"]] - 0.2).max() < 4 * np.sqrt(0.16 / 4000)
+            assert shares.drop(["x1", "x4"]).sum() == 0
+            assert holes.ate == sim.ate
+            kept = holes.data["x1"].notna()
+            pd.testing.assert_series_equal(holes.data["x1"][kept], sim.data["x1"][kept])
+        assert sim.data.notna().all().all()
+
+    def test_mechanisms(self):
+        sim = simulation2(n=4000, p=8, seed=1)
+
+        def difference(holes, column):
+            gap = holes.data["x1"].isna()
+            values = sim.data[column]
+            return (values[gap].mean() - values[~gap].mean()) / values.std()
+
+        error = 1 / np.sqrt(4000 * 0.2 * 0.8)
+        at_random = punch_holes(sim, share=0.2, mechanism="mcar")
+        assert abs(difference(at_random, "x1")) < 4 * error
+        assert difference(punch_holes(sim, share=0.2, mechanism="mar"), "y") > 10 * error
+        assert difference(punch_holes(sim, share=0.2, mechanism="mnar"), "x1") < -10 * error
+        paper = paper_holes(sim)
+        gaps = paper.data[["x1", "x4"]].isna().groupby(sim.data["treat"]).mean()
+        assert (gaps.loc[1] > 3 * gaps.loc[0]).all()
+        assert difference(paper, "x1") < -8 * error
+
+    def test_levels(self):
+        complete, holes = many_holes(n=500, p=25, seed=2)
+        assert holes.data.iloc[:, 2:22].isna().any().all()
+        assert holes.data.iloc[:, 22:].notna().all().all()
+        assert isinstance(complete.data["x7"].dtype, pd.CategoricalDtype)
+        assert set(complete.data["x6"]) == {0.0, 1.0}
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"share": 1.5}, "share"),
+            ({"mechanism": "magic"}, "mechanism"),
+            ({"columns": ["x99"]}, "'x99'"),
+        ],
+    )
+    def test_errors(self, changes, message):
+        with pytest.raises(OptionError, match=message):
+            punch_holes(simulation2(n=50, p=6), **changes)
