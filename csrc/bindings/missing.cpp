@@ -1,9 +1,10 @@
 // Missing covariates: where they are, candidates for them, and what a network says about these.
+#include "core/missing.hpp"
+
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
 #include "bindings/register.hpp"
 #include "core/errors.hpp"
-#include "core/missing.hpp"
 
 namespace cstonet {
 namespace {
@@ -85,8 +86,8 @@ std::vector<Index> move(py::object network, const py::list& weights, const py::l
 }  // namespace
 
 void register_missing(py::module_& m) {
-  py::class_<Gaps, std::shared_ptr<Gaps>>(m, "Gaps")
-      .def(py::init(&gaps_from_arrays), py::arg("first"), py::arg("column"), py::arg("columns"));
+  py::class_<Gaps, std::shared_ptr<Gaps>>(m, "Gaps").def(
+      py::init(&gaps_from_arrays), py::arg("first"), py::arg("column"), py::arg("columns"));
   py::class_<Candidates>(m, "Candidates")
       .def(py::init(&candidates_from_arrays), py::arg("first"), py::arg("column"),
            py::arg("columns"), py::arg("values").noconvert(), py::arg("log_weight").noconvert());

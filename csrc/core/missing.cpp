@@ -83,9 +83,9 @@ void Imputer::move(const NetworkSpec& spec, const Parameters& parameters, const 
   for (Index i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const Index from = moving[at];
-    proposed[at] = std::min(static_cast<Index>(uniform[2 * at] * static_cast<float>(
-                                                                     candidates_.draws)),
-                            candidates_.draws - 1);
+    proposed[at] =
+        std::min(static_cast<Index>(uniform[2 * at] * static_cast<float>(candidates_.draws)),
+                 candidates_.draws - 1);
     std::copy_n(batch.inputs.row(from), batch.inputs.columns(), proposal_.inputs.row(i));
     std::copy_n(batch.visible.row(from), batch.visible.columns(), proposal_.visible.row(i));
     inputs_.front().put(rows[from], proposed[at], proposal_.inputs.row(i));
@@ -96,11 +96,10 @@ void Imputer::move(const NetworkSpec& spec, const Parameters& parameters, const 
     const auto at = static_cast<std::size_t>(i);
     const Index slot = candidates_.slot[static_cast<std::size_t>(rows[moving[at]])];
     Index& current = current_[static_cast<std::size_t>(slot)];
-    const double gain =
-        row_log_likelihood(blocks, proposal_, proposal_states_, variances, i) +
-        candidates_.log_weight(slot, proposed[at]) -
-        row_log_likelihood(blocks, batch, states, variances, moving[at]) -
-        candidates_.log_weight(slot, current);
+    const double gain = row_log_likelihood(blocks, proposal_, proposal_states_, variances, i) +
+                        candidates_.log_weight(slot, proposed[at]) -
+                        row_log_likelihood(blocks, batch, states, variances, moving[at]) -
+                        candidates_.log_weight(slot, current);
     if (std::log(static_cast<double>(uniform[2 * at + 1])) < gain) current = proposed[at];
   }
 }
@@ -145,8 +144,7 @@ void candidate_log_likelihood(const NetworkSpec& spec, const Parameters& paramet
       }
       forward(spec, parameters, batch, states);
       for (Index k = 0; k < draws; ++k)
-        out(slot, k) =
-            static_cast<float>(row_log_likelihood(blocks, batch, states, variances, k));
+        out(slot, k) = static_cast<float>(row_log_likelihood(blocks, batch, states, variances, k));
     }
   });
 }

@@ -209,6 +209,16 @@ class TestFit:
         np.testing.assert_array_equal(one.bse, two.bse)
         np.testing.assert_array_equal(one.imputations.values, two.imputations.values)
 
+    @pytest.mark.parametrize("missing", ["mar", "mnar"])
+    def test_a_single_gap(self, missing):
+        """Some folds then train on complete rows only."""
+        sim = simulation2(n=200, p=5, seed=5)
+        frame = sim.data.copy()
+        frame.loc[7, "x4"] = np.nan
+        results = cs.fit(sim.formula, frame, missing=missing, n_jobs=1, **QUICK)
+        assert results.imputations.values.shape == (1, 4)
+        assert np.isfinite(results.params).all()
+
     def test_known_neighbours_are_used(self):
         holes = punch_holes(simulation2(n=300, p=8, seed=5))
         results = cs.fit(
