@@ -14,10 +14,11 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -107,6 +108,8 @@ class Estimate:
         Covariates selected for the "outcome" and the "treatment", if the method selects.
     se_influence : float or None
         Standard error from the influence function's variance, where `se` is another one.
+    extra : dict or None
+        Figures of one benchmark only, by name, for its results file.
     """
 
     ate: float
@@ -116,6 +119,7 @@ class Estimate:
     cate: FloatArray | None = None
     selected: dict[str, frozenset[str]] | None = None
     se_influence: float | None = None
+    extra: Record | None = None
 
 
 class Case(Protocol):
@@ -187,6 +191,7 @@ def measure(problem: Problem, estimate: Estimate) -> Record:
         "y_sd": float(problem.y.std()),
         "selection": selection,
         "pehe": pehe,
+        **(estimate.extra or {}),
     }
 
 
@@ -307,6 +312,31 @@ def run(
         if (case.group, case.seed, method.name, method.recipe) not in done
     ]
     print(f"{len(tasks)} fits to do, {len(cases) * len(methods) - len(tasks)} done before")
+    append_results(
+        [partial(run_one, *task, threads, limit) for task in tasks], path, jobs, threads, describe
+    )
+
+
+def append_results(
+    tasks: Sequence[Callable[[], Record]],
+    path: Path,
+    jobs: int,
+    threads: int,
+    describe: Callable[[Record], str],
+) -> None:
+    """Run tasks in worker processes and append what each returns to a file, as it comes.
+
+    Parameters
+    ----------
+    tasks
+        What to run; each must be picklable.
+    path
+        Results file.
+    jobs, threads
+        Worker processes, and threads of each.
+    describe
+        One line of progress for a result.
+    """
     if not tasks:
         return
     for name in THREAD_VARIABLES:
@@ -315,7 +345,7 @@ def run(
         open_for_append(path) as results,
         ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
     ):
-        futures = [pool.submit(run_one, *task, threads, limit) for task in tasks]
+        futures = [pool.submit(task) for task in tasks]
         try:
             for count, future in enumerate(as_completed(futures), start=1):
                 record = future.result()

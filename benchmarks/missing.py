@@ -142,7 +142,9 @@ def report(records: list[Record]) -> str:
             error = np.array([r["estimate"] - r["sample_ate"] for r in rows])
             base_error = np.array([r["estimate"] - r["sample_ate"] for r in base])
             covered = np.mean([r["lower"] <= r["ate"] <= r["upper"] for r in rows])
-            seconds = np.median([r["seconds"] / b["seconds"] for r, b in zip(rows, base, strict=True)])
+            seconds = np.median(
+                [r["seconds"] / b["seconds"] for r, b in zip(rows, base, strict=True)]
+            )
             counts = [r["selection"][m] for r in rows for m in ("outcome", "treatment")]
             false = sum(c["false"] for c in counts) / max(sum(c["selected"] for c in counts), 1)
             missed = sum(c["missed"] for c in counts) / max(sum(c["true"] for c in counts), 1)

@@ -18,16 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 from .caller import caller_stacklevel
 from .columns import as_frame, check_unique, listing
 from .covariates import CovariateSpec, Source, array_to_frame
+from .doses import dose_values
 from .errors import (
     DataError,
     EmptyDataError,
     FormulaError,
-    NotAvailableError,
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
 from .gaps import CovariateGaps, fill_sources
-from .leaks import check_no_outcome, check_no_treatment
+from .leaks import check_no_dose, check_no_outcome, check_no_treatment
+from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
     Family,
     TreatmentKind,
@@ -53,7 +54,7 @@ class Design:
     y : ndarray (n,) of float64
         Outcome; 0 and 1 for the binomial family.
     treatment : ndarray (n,) of int64
-        Codes into `treatment_levels`.
+        Codes into `treatment_levels`; zeros for a continuous treatment, see `dose`.
     X : ndarray (n, p) of float32 or float64
         Covariates, in C or Fortran order as the data came. May be a view of the user's data: not
         to be written to.
@@ -63,8 +64,8 @@ class Design:
         Names of the two.
     treatment_levels : tuple
         The L values of the treatment: the reference first, the others sorted or in the order of a
-        pandas category. Of two, the second is "treated".
-    treatment_kind : {"binary", "multilevel"}
+        pandas category. Of two, the second is "treated". None for a continuous treatment.
+    treatment_kind : {"binary", "multilevel", "continuous"}
         Kind of treatment.
     family : {"gaussian", "binomial"}
         Distribution of the outcome.
@@ -80,6 +81,10 @@ class Design:
         Labels of the n rows.
     n_dropped : int
         Rows left out because of missing values.
+    dose : ndarray (n,) of float64, or None
+        Values of a continuous treatment.
+    mediators : Mediators or None
+        What lies between treatment and outcome, if the formula names any.
     gaps : CovariateGaps, or None
         Missing values of the covariates, where they are to be imputed; X holds start values there.
     """
@@ -99,6 +104,8 @@ class Design:
     spec: CovariateSpec
     index: pd.Index
     n_dropped: int
+    dose: NDArray[np.float64] | None = None
+    mediators: Mediators | None = None
     gaps: CovariateGaps | None = None
 
     @classmethod
@@ -113,7 +120,7 @@ class Design:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> Design:
-        """Read ``outcome ~ treatment | covariates`` and take the columns from a frame.
+        """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
         Parameters
         ----------
@@ -124,7 +131,7 @@ class Design:
             The data. Never changed.
         family : {"gaussian", "binomial"}, optional
             Distribution of the outcome; by default binomial for a boolean or 0/1 outcome.
-        treatment : {"binary", "multilevel"}, optional
+        treatment : {"binary", "multilevel", "continuous"}, optional
             Kind of treatment; by default found from the data.
         reference : level of the treatment, optional
             What the other levels are compared with; by default the first of the sorted levels, or
@@ -143,11 +150,6 @@ class Design:
         """
         _check_options(family, treatment, missing)
         parsed = parse_formula(formula)
-        if parsed.mediators:
-            raise NotAvailableError(
-                f"The formula {formula!r} names mediators, which this release cannot analyse. "
-                "Write 'outcome ~ treatment | covariates'."
-            )
         frame = as_frame(data)
         _check_rows(frame)
         y = Vector.from_expression(parsed.outcome, frame)
@@ -155,15 +157,19 @@ class Design:
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
         w = _weights(weights, frame)
+        check_parts(parsed, frame)
         selected = select_columns(
             parsed.covariates,
             frame.columns,
             outcome=y.columns,
             treatment=treat.columns,
-            set_aside=() if w is None else w.columns,
+            set_aside=(*(() if w is None else w.columns), *named_columns(parsed.mediators, frame)),
         )
         sources = Sources.select(frame, selected.columns, selected.inputs(frame.columns))
-        raw = _Raw(y, treat, w, sources, selected, "frame", formula)
+        mediators = None
+        if parsed.mediators:
+            mediators = RawMediators.from_formula(parsed, frame, y, treat, w)
+        raw = _Raw(y, treat, w, sources, selected, "frame", formula, mediators)
         return raw.check(family, treatment, reference, missing)
 
     @classmethod
@@ -179,6 +185,7 @@ class Design:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
+        mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> Design:
         """Take outcome, treatment and covariates from arrays.
 
@@ -194,6 +201,8 @@ class Design:
             As in :meth:`from_formula`.
         weights : array-like (n,), optional
             Observation weights.
+        mediators : array-like (n,) or (n, J), or DataFrame, optional
+            What lies between treatment and outcome.
 
         Raises
         ------
@@ -217,7 +226,9 @@ class Design:
             frame, source = array_to_frame(X, names), "array"
             check_unique(frame.columns)
         _check_rows(frame)
-        index = _common_index(len(frame), X=X, y=y, treat=treat, weights=weights)
+        index = _common_index(
+            len(frame), X=X, y=y, treat=treat, weights=weights, mediators=mediators
+        )
         if source == "array":
             frame.index = index
         return _Raw(
@@ -228,6 +239,9 @@ class Design:
             selected=Selected(tuple(frame.columns)),
             source=source,
             formula=None,
+            mediators=None
+            if mediators is None
+            else RawMediators.from_values(mediators, len(frame)),
         ).check(family, treatment, reference, missing)
 
 
@@ -242,6 +256,7 @@ class _Raw:
     selected: Selected
     source: Source
     formula: str | None
+    mediators: RawMediators | None = None
 
     def check(
         self,
@@ -255,9 +270,14 @@ class _Raw:
         y, found_family = outcome_values(raw.outcome, family)
         codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
-        check_arms(codes, levels, raw.treatment.name, weights)
+        dose = None
+        if found_kind == "continuous":
+            dose = dose_values(raw.treatment, weights)
+        else:
+            check_arms(codes, levels, raw.treatment.name, weights)
         sources, filled = raw.sources, None
         if missing in ("mar", "mnar") and sources.gaps().counts:
+            raw._check_imputable(missing, found_kind)
             filled = fill_sources(sources)
             sources = filled.sources
         spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
@@ -265,7 +285,10 @@ class _Raw:
         names, gaps = spec.names, None
         if filled is not None:
             gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
-        check_no_treatment(X, names, codes, raw.treatment.name)
+        if dose is None:
+            check_no_treatment(X, names, codes, raw.treatment.name)
+        else:
+            check_no_dose(X, names, dose, raw.treatment.name)
         check_no_outcome(X, names, y, raw.outcome.name)
         return Design(
             y=y,
@@ -283,19 +306,35 @@ class _Raw:
             spec=spec,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
+            dose=dose,
+            mediators=None
+            if raw.mediators is None
+            else raw.mediators.check(y, codes, X, names, found_kind),
             gaps=gaps,
         )
+
+    def _check_imputable(self, missing: Missing, kind: TreatmentKind) -> None:
+        """Refuse analyses whose networks cannot weigh imputations of covariates."""
+        if kind == "continuous" or self.mediators is not None:
+            what = "a continuous treatment" if self.mediators is None else "mediators"
+            raise self.sources.gaps().error(
+                f"missing={missing!r} is not available with {what}. Leave these rows out with "
+                "missing='drop', or fill the gaps in before the fit."
+            )
 
     def _complete(self, missing: Missing) -> _Raw:
         """The rows without gaps, the same ones for every variable; imputation keeps them all."""
         gaps = self.outcome.gaps | self.treatment.gaps
         if self.weights is not None:
             gaps |= self.weights.gaps
+        if self.mediators is not None:
+            gaps |= self.mediators.sources.gaps()
         if missing in ("mar", "mnar"):
             if gaps.counts:
                 raise gaps.error(
                     f"missing={missing!r} imputes covariates only. Leave out the rows without "
-                    "outcome, treatment or weight, for example with data.dropna(subset=[...])."
+                    "outcome, treatment, weight or mediators, for example with "
+                    "data.dropna(subset=[...])."
                 )
             return self
         gaps |= self.sources.gaps()
@@ -324,13 +363,14 @@ class _Raw:
             treatment=self.treatment.rows(keep),
             weights=None if self.weights is None else self.weights.rows(keep),
             sources=self.sources.rows(keep),
+            mediators=None if self.mediators is None else self.mediators.rows(keep),
         )
 
 
 def _check_options(family: object, treatment: object, missing: object) -> None:
     for name, value, choices in (
         ("family", family, ("gaussian", "binomial", None)),
-        ("treatment", treatment, ("binary", "multilevel", None)),
+        ("treatment", treatment, ("binary", "multilevel", "continuous", None)),
         ("missing", missing, get_args(Missing)),
     ):
         if value not in choices:

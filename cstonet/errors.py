@@ -23,6 +23,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
     │   ├── TreatmentLeakError             a covariate that is the treatment
+    │   ├── DoseRangeError                 doses outside those of the data
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
@@ -38,6 +39,7 @@ __all__ = [
     "ConstantOutcomeError",
     "ConstantTreatmentError",
     "DataError",
+    "DoseRangeError",
     "DuplicateColumnError",
     "EmptyDataError",
     "FormulaError",
@@ -125,6 +127,22 @@ class OneArmedError(DataError):
 
 class TreatmentLeakError(DataError):
     """A covariate is the treatment itself, possibly relabelled."""
+
+
+class MediatorTypeError(DataError, TypeError):
+    """A mediator is neither numeric nor has two levels."""
+
+
+class ConstantMediatorError(DataError):
+    """A mediator takes a single value."""
+
+
+class MediatorLeakError(DataError):
+    """A mediator is the outcome, the treatment, a covariate or another mediator."""
+
+
+class DoseRangeError(DataError):
+    """Doses were asked about that are outside those of the data."""
 
 
 class UnknownLevelError(DataError):

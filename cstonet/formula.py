@@ -149,6 +149,7 @@ def select_columns(
     outcome: Collection[str],
     treatment: Collection[str],
     set_aside: Collection[str] = (),
+    what: str = "covariate",
 ) -> Selected:
     """Compare the terms of a part with the columns of a frame.
 
@@ -162,6 +163,8 @@ def select_columns(
         The columns that outcome and treatment are made of.
     set_aside : collection of str
         Further columns that ``.`` leaves out, such as the weights.
+    what : str
+        What a term of the part is, for messages.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def select_columns(
         columns=tuple(item for item in chosen if isinstance(item, str)),
         terms=tuple(item for item in chosen if not isinstance(item, str)),
     )
-    _check_roles(selected, known, outcome, treatment)
+    _check_roles(selected, known, outcome, treatment, what)
     return selected
 
 
@@ -235,17 +238,18 @@ def _check_roles(
     known: Collection[str],
     outcome: Collection[str],
     treatment: Collection[str],
+    what: str,
 ) -> None:
-    """Refuse covariates made of the outcome or the treatment."""
+    """Refuse covariates, or mediators, made of the outcome or the treatment."""
     for label, used in _uses(selected, known, {*outcome, *treatment}):
         if used in treatment:
             raise TreatmentLeakError(
-                f"The covariate {label!r} uses the treatment {used!r}. The treatment enters the "
-                "model by itself, interactions included: take the term out of the covariates."
+                f"The {what} {label!r} uses the treatment {used!r}. The treatment enters the "
+                f"model by itself, interactions included: take the term out of the {what}s."
             )
         raise FormulaError(
-            f"The covariate {label!r} uses the outcome {used!r}. An outcome cannot explain "
-            "itself: take the term out of the covariates."
+            f"The {what} {label!r} uses the outcome {used!r}. An outcome cannot explain "
+            f"itself: take the term out of the {what}s."
         )
 
 

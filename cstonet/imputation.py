@@ -24,7 +24,7 @@ from cstonet import _core
 from cstonet.columns import listing
 from cstonet.conditionals import CovariateModel, Entries, Variable, standardised_variables
 from cstonet.design import Design
-from cstonet.errors import NotAvailableError, OptionError
+from cstonet.errors import OptionError
 from cstonet.estimators.imputations import Imputations
 from cstonet.gaps import Mechanism
 from cstonet.missingness import MissingnessModel
@@ -103,11 +103,6 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
             neighbours[names.index(name)] = tuple(sorted(chosen))
     if gaps is None:
         return None
-    if design.treatment_kind not in ("binary", "multilevel"):
-        raise NotAvailableError(
-            f"Missing covariates are imputed for treatments with levels; this one is "
-            f"{design.treatment_kind}. Use missing='drop'."
-        )
     variables = standardised_variables(gaps, scaling)
     return GapData(
         mechanism=gaps.mechanism,

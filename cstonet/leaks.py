@@ -30,6 +30,28 @@ def check_no_treatment(
         )
 
 
+def check_no_dose(
+    X: NDArray[np.floating], names: Sequence[str], dose: NDArray[np.float64], treatment: str
+) -> None:
+    """Refuse a covariate that is the dose in other units: an affine function of it."""
+    low, high = int(np.argmin(dose)), int(np.argmax(dose))
+    share = (dose - dose[low]) / (dose[high] - dose[low])
+    rise = X[high].astype(np.float64) - X[low]
+    # A covariate may have been rounded to float32 after its units were changed.
+    rounding = 4 * np.finfo(np.float32).eps * np.maximum(np.abs(X[high]), np.abs(X[low]))
+    rounding = np.minimum(rounding, 1e-3 * np.abs(rise))
+    candidates = np.flatnonzero(rise != 0)
+    for rows in np.array_split(np.arange(len(dose)), [_PROBE]):
+        line = X[low, candidates] + np.outer(share[rows], rise[candidates])
+        same = np.abs(X[np.ix_(rows, candidates)] - line) <= rounding[candidates]
+        candidates = candidates[same.all(axis=0)]
+    if candidates.size:
+        raise TreatmentLeakError(
+            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
+            f"other units. Take it out of the covariates{_also(names, candidates)}."
+        )
+
+
 def check_no_outcome(
     X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
 ) -> None:

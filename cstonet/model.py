@@ -11,9 +11,22 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
+from cstonet.dose_model import estimate_doses
+from cstonet.dose_results import DoseResults
 from cstonet.errors import OptionError
-from cstonet.estimators import Effects, Nuisances, estimate_effects, pooled_effects
+from cstonet.estimators import (
+    Effects,
+    Nuisances,
+    estimate_effects,
+    estimate_mediation,
+    pooled_effects,
+)
 from cstonet.imputation import impute
+from cstonet.mediation import estimate as estimate_repetition
+from cstonet.mediation import mediation_nuisances, mediation_selection, mediator_table
+from cstonet.mediation_models import averaged
+from cstonet.mediation_networks import mediation_plan, train_mediation
+from cstonet.mediation_results import MediationResults
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
@@ -36,14 +49,14 @@ class CausalStoNet:
     y : array_like, (n,)
         Outcome.
     treat : array_like, (n,)
-        Treatment with two or more levels.
+        Treatment with two or more levels, or a dose.
     X : array_like or DataFrame, (n, p)
         Covariates.
     names : sequence of str, optional
         Names of the covariates; by default the frame's columns, or x1, x2, ….
     family : {"gaussian", "binomial"}, optional
         Distribution of the outcome; inferred by default.
-    treatment : {"binary", "multilevel"}, optional
+    treatment : {"binary", "multilevel", "continuous"}, optional
         Kind of treatment; inferred by default.
     reference : level of the treatment, optional
         What the other levels are compared with; by default the first.
@@ -52,6 +65,9 @@ class CausalStoNet:
         are missing at random given everything observed ("mar") or not at random ("mnar").
     weights : array_like, (n,), optional
         Sampling weights of the rows.
+    mediators : array_like (n,) or (n, J), or DataFrame, optional
+        What lies between a binary treatment and the outcome, numbers or two levels each. The fit
+        then estimates total, natural direct and natural indirect effects.
 
     See Also
     --------
@@ -77,6 +93,7 @@ class CausalStoNet:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
+        mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> None:
         self.design = Design.from_arrays(
             y,
@@ -88,6 +105,7 @@ class CausalStoNet:
             reference=reference,
             missing=missing,
             weights=weights,
+            mediators=mediators,
         )
 
     @classmethod
@@ -102,13 +120,14 @@ class CausalStoNet:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
     ) -> CausalStoNet:
-        """A model from ``outcome ~ treatment | covariates`` and a data frame.
+        """A model from ``outcome ~ treatment | covariates [| mediators]`` and a data frame.
 
         Parameters
         ----------
         formula
             ``.`` stands for every column not yet named; patsy terms such as ``C(g)``,
-            ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates.
+            ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates. Mediators, if any, make
+            the fit a mediation analysis.
         data
             One row per unit.
         family, treatment, reference, missing, weights
@@ -145,7 +164,8 @@ class CausalStoNet:
             if value is not None or name not in ("starts", "folds")
         }
         label = preset if options is None else "custom"
-        return make_plan(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
+        make = make_plan if self.design.mediators is None else mediation_plan
+        return make(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
 
     def fit(
         self,
@@ -184,14 +204,29 @@ class CausalStoNet:
         Returns
         -------
         CausalResults
+            :class:`~cstonet.mediation_results.MediationResults` if the formula names mediators.
         """
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads = thread_count(n_jobs)
         design = self.design
         check_folds(design.treatment, design.treatment_levels, plan.folds)
+        if design.mediators is not None:
+            return self._fit_mediation(plan, threads, progress, began)
         with progress_reporter(progress) as report:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
+        if design.dose is not None:
+            selection = selection_table(design.covariates, networks)
+            doses = estimate_doses(design, design.dose, plan, networks, data.covariates, selection)
+            return DoseResults(
+                design=design,
+                plan=plan,
+                estimates=doses,
+                selection=selection,
+                networks=networks,
+                notes=training_notes(networks) + spread_note(doses.effects, doses.repetitions),
+                runtime=time.perf_counter() - began,
+            )
         fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
         def nuisances_at(prediction: Prediction) -> Nuisances:
@@ -210,7 +245,7 @@ class CausalStoNet:
                 levels=design.treatment_levels,
                 clip=plan.clip,
                 variance=plan.variance,
-                kind=design.treatment_kind,
+                kind="binary" if design.treatment_kind == "binary" else "multilevel",
             )
 
         repetitions = networks.predict_out_of_fold(data.covariates)
@@ -244,8 +279,37 @@ class CausalStoNet:
             imputations=imputations,
         )
 
+    def _fit_mediation(
+        self, plan: Plan, threads: int, progress: object, began: float
+    ) -> MediationResults:
+        """The same steps with mediators between treatment and outcome."""
+        design = self.design
+        with progress_reporter(progress) as report:
+            networks, repetitions = train_mediation(design, plan, threads=threads, progress=report)
+        fold = fold_numbers(networks.outcome.splits, plan.folds, len(design.y))
+        prediction = averaged(repetitions)
+        nuisances = mediation_nuisances(design, prediction, fold)
+        estimated = estimate_mediation(nuisances, clip=plan.clip)
+        singles = [estimate_repetition(design, one, fold, plan.clip) for one in repetitions]
+        return MediationResults(
+            design=design,
+            plan=plan,
+            estimated=estimated,
+            mediation=nuisances,
+            mediators=mediator_table(design, networks, nuisances, prediction, plan.clip),
+            selection=mediation_selection(design, networks),
+            networks=networks,
+            notes=training_notes(networks.outcome)
+            + training_notes(networks.mediator, (("mediator", OUTCOME),))
+            + spread_note(estimated.effects, [single.effects for single in singles]),
+            runtime=time.perf_counter() - began,
+        )
 
-def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
+
+def training_notes(
+    networks: FittedNetworks,
+    models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
+) -> tuple[str, ...]:
     """What a reader of the summary should know about the training."""
     notes = []
     if networks.failures:
@@ -253,7 +317,7 @@ def training_notes(networks: FittedNetworks) -> tuple[str, ...]:
             f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
             f"diverged and were left out (first: {networks.failures[0]})."
         )
-    for model, block in (("outcome", OUTCOME), ("treatment", TREATMENT)):
+    for model, block in models:
         empty = sum(not any(net.selects(block).any() for net in fold) for fold in networks.chosen)
         if empty:
             notes.append(
@@ -303,7 +367,8 @@ def fit(
     Parameters
     ----------
     formula
-        ``"outcome ~ treatment | covariates"``.
+        ``"outcome ~ treatment | covariates"``, or with mediators
+        ``"outcome ~ treatment | covariates | mediators"``.
     data
         One row per unit.
     preset, seed, n_jobs, progress, **options

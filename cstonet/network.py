@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cstonet.errors import OptionError
 from cstonet.options import Activation
 
 BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+
+# Latent units that each hidden layer gains per outcome after the first.
+_UNITS_PER_OUTCOME = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +69,35 @@ class NetworkSpec:
 
     @property
     def treatment_width(self) -> int:
-        """Units of the treatment: one less than its levels. They are the last of their layer."""
+        """Units of the treatment, the last of their layer: one less than its levels, or a dose."""
         return next(b.size for b in self.layers[self.treatment_layer] if b.visible)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the treatment is a dose, rather than one of several levels."""
+        layer = self.layers[self.treatment_layer]
+        return next(b.family for b in layer if b.visible) == "gaussian"
 
     def with_inputs(self, inputs: int) -> NetworkSpec:
         """The same layers on another number of covariates."""
         return NetworkSpec(inputs, self.activation, self.layers)
+
+    def with_outcomes(self, families: tuple[BlockFamily, ...]) -> NetworkSpec:
+        """The same network for several outcomes, each a block with a variance of its own.
+
+        Every hidden layer gains latent units for the outcomes after the first, so that each has
+        some to itself.
+        """
+        more = _UNITS_PER_OUTCOME * (len(families) - 1)
+        hidden = tuple(
+            tuple(
+                block if block.visible else replace(block, size=block.size + more)
+                for block in layer
+            )
+            for layer in self.layers[:-1]
+        )
+        outcomes = tuple(Block(family, 1, visible=True, feeds=False) for family in families)
+        return NetworkSpec(self.inputs, self.activation, (*hidden, outcomes))
 
 
 def causal_network(
@@ -81,6 +107,7 @@ def causal_network(
     *,
     outcome: BlockFamily,
     levels: int = 2,
+    continuous: bool = False,
     activation: Activation = "tanh",
     treatment_weight: float = 1.0,
 ) -> NetworkSpec:
@@ -88,7 +115,8 @@ def causal_network(
 
     One unit of hidden layer ``treatment_layer`` is the visible treatment. A treatment of L > 2
     levels is a categorical block of L-1 units, the first level being zero in all of them; the
-    layer is widened by the L-2 further units, so that the latent units do not depend on L.
+    layer is widened by the L-2 further units, so that the latent units do not depend on L. A
+    continuous treatment is a gaussian unit.
     """
     if hidden[treatment_layer - 1] < 2:
         raise OptionError(
@@ -97,6 +125,8 @@ def causal_network(
         )
     layers: list[tuple[Block, ...]] = []
     family: BlockFamily = "bernoulli" if levels == 2 else "categorical"
+    if continuous:
+        family, levels = "gaussian", 2
     treatment = Block(family, levels - 1, visible=True, feeds=True, weight=treatment_weight)
     for number, width in enumerate(hidden, start=1):
         if number == treatment_layer:

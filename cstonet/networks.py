@@ -29,7 +29,7 @@ TREATMENT, OUTCOME = 0, 1
 _NEW_ROWS = 6
 
 # Each activation's value, and its slope as a function of its value.
-_ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tanh": (np.tanh, lambda h: 1 - h**2),
     "sigmoid": (expit, lambda h: h * (1 - h)),
     "relu": (lambda z: np.maximum(z, 0), lambda h: (h > 0).astype(np.float64)),
@@ -43,9 +43,9 @@ def level_dummies(levels: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """d predictor / d first-layer units, shape (m, units): outcome, each treatment unit."""
+    """d predictor / d first-layer units, shape (m, units): each outcome, each treatment unit."""
 
-    outcome: NDArray[np.float64]
+    outcome: tuple[NDArray[np.float64], ...]
     treatment: tuple[NDArray[np.float64], ...]
 
 
@@ -62,9 +62,9 @@ class TrainedNetwork:
     weights, masks, biases
         Per layer: (inputs, units), (inputs, units), (units,).
     variance
-        Estimated outcome variance in network units (1 for binary outcomes).
+        Estimated variance of the (first) outcome in network units (1 for binary outcomes).
     log_likelihood : (2,)
-        Of treatment and outcome, over the fold's training rows.
+        Of treatment and outcome (or outcomes), over the fold's training rows.
     bic
         The criterion among starts.
     selects_treatment, selects_outcome : (q,)
@@ -95,7 +95,8 @@ class TrainedNetwork:
         found: Structure | None = None,
     ) -> TrainedNetwork:
         """Take over the kernel's result of one task, and what a search had found for it."""
-        selects = [np.array(reached, dtype=bool) for reached in result.reaches]
+        outcomes = np.array(result.reaches[OUTCOME:], dtype=bool)
+        selects = [np.array(result.reaches[TREATMENT], dtype=bool), np.logical_or.reduce(outcomes)]
         if found is not None:
             selects[TREATMENT] &= np.isin(result.inputs, found.treatment)
             selects[OUTCOME] &= np.isin(result.inputs, found.outcome)
@@ -130,10 +131,17 @@ class TrainedNetwork:
 
         The latter, shape (m, L-1), are those of all levels but the reference.
         """
+        outcomes, probability = self.visible_means(data, rows, threads)
+        return outcomes[:, :, -1], probability
+
+    def visible_means(
+        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same for a network with J outcomes, whose means have shape (m, L, J)."""
         # Visible units to predict under: each treatment level. The outcome feeds nothing, so its
         # value is immaterial.
         dummies = level_dummies(self.spec.treatment_width + 1)
-        clamp = np.pad(dummies, ((0, 0), (0, 1))).astype(np.float32)
+        clamp = np.pad(dummies, ((0, 0), (0, self.spec.units[-1]))).astype(np.float32)
         means = _core.predict(
             self.spec,
             list(self.weights),
@@ -144,7 +152,8 @@ class TrainedNetwork:
             clamp,
             threads,
         ).astype(np.float64)
-        return means[:, :, -1].T, means[0, :, :-1]
+        own = self.spec.treatment_width
+        return means[:, :, own:].transpose(1, 0, 2), means[0, :, :own]
 
     def first_layer_slopes(
         self, data: _core.Dataset, rows: NDArray[np.int64], treatment: NDArray[np.float64]
@@ -159,7 +168,7 @@ class TrainedNetwork:
         treatment_layer, own = self.spec.treatment_layer, self.spec.treatment_width
         weights = [w.astype(np.float64) for w in self.weights]
         biases = [b.astype(np.float64) for b in self.biases]
-        value, slope = _ACTIVATIONS[self.spec.activation]
+        value, slope = ACTIVATIONS[self.spec.activation]
         outputs = [data.gather(rows, self.inputs).astype(np.float64)]
         for i in range(len(self.spec.layers) - 1):
             output = value(outputs[-1] @ weights[i] + biases[i])
@@ -176,10 +185,10 @@ class TrainedNetwork:
             return signal
 
         depth = len(weights) - 1
-        outcome = descend(np.ones((len(rows), 1)), depth)
+        outcomes = (descend(np.tile(u, (len(rows), 1)), depth) for u in np.eye(self.spec.units[-1]))
         units = np.eye(weights[treatment_layer].shape[1])[-own:]
         treatments = (descend(np.tile(unit, (len(rows), 1)), treatment_layer) for unit in units)
-        return Slopes(outcome=outcome, treatment=tuple(treatments))
+        return Slopes(outcome=tuple(outcomes), treatment=tuple(treatments))
 
     def path_strength(self, block: int) -> NDArray[np.float64]:
         """Share of each connected covariate in the total weight of paths to a block, shape (q,).
@@ -254,6 +263,8 @@ class FittedNetworks:
         One row per fold, start and epoch.
     search
         One row per move of the structure search; empty without one.
+    dose_scale
+        Units of a continuous treatment, see :mod:`cstonet.dose_networks`.
     gaps, imputation
         What is missing in the covariates, and per fold how it is imputed; None and empty if
         nothing is.
@@ -269,6 +280,7 @@ class FittedNetworks:
     trace: pd.DataFrame
     search: pd.DataFrame
     threads: int
+    dose_scale: OutcomeScale | None = None
     gaps: GapData | None = None
     imputation: tuple[ImputationModel, ...] = ()
 

@@ -102,7 +102,8 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
     """Resolve every automatic option for this design."""
     n, p = design.X.shape
     outcome: BlockFamily = "bernoulli" if design.family == "binomial" else "gaussian"
-    levels = len(design.treatment_levels)
+    continuous = design.treatment_kind == "continuous"
+    levels = 2 if continuous else len(design.treatment_levels)  # a dose is one unit, too
     # Rows the gradient sees in each fold.
     in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
@@ -121,6 +122,7 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
             treatment_layer,
             outcome=outcome,
             levels=levels,
+            continuous=continuous,
             activation=options.activation,
             treatment_weight=options.treatment_weight,
         )

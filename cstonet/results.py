@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cstonet import diagnostics
 from cstonet.errors import (
@@ -25,12 +25,14 @@ from cstonet.estimators import (
     estimate_target,
     pooled_effects,
 )
+from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.inference import Effect, EffectInference
 from cstonet.roles import level_code
 
 if TYPE_CHECKING:
     from cstonet.design import Design
+    from cstonet.dose_response import DoseResponse
     from cstonet.tables import CausalSummary
 
 Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
@@ -134,6 +136,9 @@ class CausalResults(EffectInference):
     imputations : Imputations or None
         Nuisances of rows with missing covariates at each imputation.
     """
+
+    estimator = "AIPW"
+    imputations: Imputations | None = None
 
     def __init__(
         self,
@@ -283,6 +288,22 @@ class CausalResults(EffectInference):
             return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
         return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
 
+    def dose_response(
+        self,
+        grid: ArrayLike | None = None,
+        *,
+        alpha: float = 0.05,
+        bandwidth: float | None = None,
+        trim: float = TRIM,
+    ) -> DoseResponse:
+        """The curve of a continuous treatment, see `cstonet.dose_results`; others have none."""
+        del grid, alpha, bandwidth, trim
+        raise NotAvailableError(
+            f"the treatment {self.design.treatment_name!r} has levels, not doses: "
+            "potential_outcomes() and the POM rows of params are the outcomes at each. For numbers "
+            "that are amounts, fit with treatment='continuous'"
+        )
+
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
         """Expected outcome of each unit under the treatment it received.
 
@@ -360,7 +381,7 @@ class CausalResults(EffectInference):
     def __repr__(self) -> str:
         contrasts = self.effects.names[: self.effects.n_contrasts]
         shown = ", ".join(str(self.effect(name)) for name in contrasts)
-        return f"<CausalResults: {shown}, n = {self.nobs}; summary() for more>"
+        return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

@@ -19,6 +19,7 @@ from .errors import (
     InfiniteValuesError,
     LengthMismatchError,
     OneArmedError,
+    OptionError,
     OutcomeTypeError,
     TreatmentTypeError,
     UnknownLevelError,
@@ -27,7 +28,7 @@ from .formula import named_column
 from .sources import Gaps
 
 Family = Literal["gaussian", "binomial"]
-TreatmentKind = Literal["binary", "multilevel"]
+TreatmentKind = Literal["binary", "multilevel", "continuous"]
 
 _MIN_ARM = 2  # a variance within each arm needs two units
 _FEW_LEVELS = 10  # a numeric treatment with more values than this is called continuous
@@ -184,19 +185,20 @@ def treatment_codes(
     ----------
     treatment : Vector
         The treatment, without gaps.
-    kind : {"binary", "multilevel"} or None
+    kind : {"binary", "multilevel", "continuous"} or None
         None: binary for two levels; multilevel for more, unless they are numbers that look like
-        amounts.
+        amounts, which make it continuous.
     reference : level or None
         The level that the others are compared with; None: the first.
 
     Returns
     -------
     codes : ndarray (n,)
-        0, …, L-1.
+        0, …, L-1; zeros for a continuous treatment.
     levels : tuple of L values
-        The reference, then the others: sorted, or in the order of a pandas category.
-    kind : {"binary", "multilevel"}
+        The reference, then the others: sorted, or in the order of a pandas category. None for a
+        continuous treatment.
+    kind : {"binary", "multilevel", "continuous"}
     """
     values = treatment.values.infer_objects()
     levels = _levels(values, treatment.name)
@@ -206,7 +208,14 @@ def treatment_codes(
             "there is nothing to compare. Check the column, or the filter that selected the rows."
         )
     if kind is None:
-        kind = _kind(values, levels, treatment.name)
+        kind = _kind(values, levels)
+    if kind == "continuous":
+        if reference is not None:
+            raise OptionError(
+                f"reference={reference!r}: the continuous treatment {treatment.name!r} has no "
+                "reference level. Leave it out, or use treatment='multilevel'."
+            )
+        return np.zeros(len(values), dtype=np.int64), (), kind
     if kind == "binary" and len(levels) > 2:
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} is not binary: it has {len(levels)} values "
@@ -221,17 +230,13 @@ def treatment_codes(
     return codes.astype(np.int64), levels, kind
 
 
-def _kind(values: pd.Series, levels: tuple[Any, ...], name: str) -> TreatmentKind:
+def _kind(values: pd.Series, levels: tuple[Any, ...]) -> TreatmentKind:
     """The kind of a treatment about which the user said nothing."""
     if len(levels) == 2:
         return "binary"
     whole = all(isinstance(level, int) for level in levels)
     if is_number(values.dtype) and not (whole and len(levels) <= _FEW_LEVELS):
-        raise TreatmentTypeError(
-            f"The treatment {name!r} has {len(levels)} values ({listing(levels)}), so it is "
-            "continuous, which is not supported. Use treatment='multilevel' to compare its values "
-            f"with each other, or define groups in the formula, for example I({name} > c)."
-        )
+        return "continuous"
     return "multilevel"
 
 

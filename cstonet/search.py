@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.dose_networks import evaluate
 from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
-from cstonet.networks import TrainedNetwork, level_dummies
+from cstonet.networks import TrainedNetwork
 from cstonet.options import SearchOptions
 from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, threshold
 from cstonet.splits import Split
-from cstonet.structure import Structure
+from cstonet.structure import Model, SearchScope, Structure
 
-Model = Literal["treatment", "outcome"]
 Kind = Literal["grow", "prune", "keep", "try"]
 
 # Kernel tasks of the search are told from final starts by their start numbers.
@@ -59,27 +59,30 @@ class TrainingData:
     covariates
         As the kernel reads them.
     visible : (n, L)
-        Treatment as L-1 dummies, and standardised outcome.
+        Treatment as L-1 dummies or as a standardised dose, and standardised outcome (or outcomes).
     weights : (n,)
         Row weights.
     family
-        Of the outcome.
+        Of the outcome; "binomial" if that of any of several is.
+    outcomes
+        How many columns at the end of ``visible`` are outcomes.
     """
 
     covariates: _core.Dataset
     visible: NDArray[np.float32]
     weights: NDArray[np.float32]
     family: str
+    outcomes: int = 1
 
     @property
     def treatment(self) -> NDArray[np.float64]:
-        """Treatment as dummies of all levels but the reference, shape (n, L-1)."""
-        return self.visible[:, :-1].astype(np.float64)
+        """Treatment as dummies of all levels but the reference, or as a dose, shape (n, L-1)."""
+        return self.visible[:, : -self.outcomes].astype(np.float64)
 
     @property
     def outcome(self) -> NDArray[np.float64]:
-        """Standardised outcome, shape (n,)."""
-        return self.visible[:, -1].astype(np.float64)
+        """Standardised outcomes, shape (n, outcomes)."""
+        return self.visible[:, -self.outcomes :].astype(np.float64)
 
 
 class Imputer(Protocol):
@@ -136,6 +139,8 @@ class StructureSearch:
         As for training.
     stop
         Called now and then; may raise to stop.
+    scope
+        What the search may do.
     imputer
         Completes covariates with gaps after each refit; None if there are none.
     """
@@ -152,8 +157,11 @@ class StructureSearch:
         seed: int,
         threads: int,
         stop: Callable[[int], object] | None = None,
+        scope: SearchScope | None = None,
         imputer: Imputer | None = None,
     ) -> None:
+        self._scope = SearchScope() if scope is None else scope
+        self._always = self._scope.always
         self._data = data
         self._split = split
         self._network = network
@@ -173,13 +181,16 @@ class StructureSearch:
 
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
-        structure = Structure()
+        if self._scope.one_of:
+            scores = self._tests(self._refit(Structure()), "outcome").largest().main
+            self._always += (max(self._scope.one_of, key=lambda j: scores[j]),)
+        structure = Structure(outcome=self._always)
         if self._options.screen is not None:
             self._screen(self._options.screen)
         while True:
             structure = self._grow(structure)
-            structure = self._prune(structure, "outcome")
-            structure = self._prune(structure, "treatment")
+            for model in self._scope.models:
+                structure = self._prune(structure, model)
             tried = self._try_spread(structure)
             if tried == structure:
                 return structure
@@ -193,6 +204,8 @@ class StructureSearch:
             structure = structure.with_outcome(structure.outcome + outcome)
             if outcome:
                 continue
+            if "treatment" not in self._scope.models:
+                break
             treatment = self._admit(structure, working, "treatment")
             structure = structure.with_treatment(structure.treatment + treatment)
             if not treatment:
@@ -203,11 +216,13 @@ class StructureSearch:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
         most = _FIRST_ADMISSIONS + len(support) // _GROWTH
-        shared = [j for j in other if j not in support]
+        closed = {*support, *(self._scope.barred if model == "treatment" else ())}
+        shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in closed]
         confounders = self._nowhere()
         confounders.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
-        found = tests.admit(confounders, inside=support, most=most) or tests.admit(
-            self._everywhere(tests, model), inside=support, most=most
+        inside = sorted(closed)
+        found = tests.admit(confounders, inside=inside, most=most) or tests.admit(
+            self._everywhere(tests, model), inside=inside, most=most
         )
         self._record("grow", model, found)
         return tuple(candidate.covariate for candidate in found)
@@ -215,7 +230,8 @@ class StructureSearch:
     def _prune(self, structure: Structure, model: Model) -> Structure:
         support = list(_supports(structure, model)[0])
         kept = 0
-        for covariate in reversed(support.copy()):
+        held = self._always if model == "outcome" else ()
+        for covariate in reversed([j for j in support if j not in held]):
             rest = tuple(j for j in support if j != covariate)
             without = _with_support(structure, model, rest)
             tests = self._tests(self._refit(without), model)
@@ -240,13 +256,13 @@ class StructureSearch:
         """Put covariates that move the spread of the outcome's residuals to the test."""
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
-        residual = self._refit(structure).outcome[0].residual
-        weights = self._weights()
-        spread = weights * (residual**2 - np.average(residual**2, weights=weights))
+        weights, one = self._weights(), np.ones((len(self._rows), 1))
+        squares = [part.residual**2 for part in self._refit(structure).outcome]
+        spreads = [weights * (square - np.average(square, weights=weights)) for square in squares]
         tests = ScoreTests(
             self._data.covariates,
             self._rows,
-            [Scored(spread, np.ones((len(self._rows), 1)), main=1)],
+            [Scored(spread, one, main=1) for spread in spreads],
             threads=self._threads,
             stop=self._stop,
         )
@@ -335,29 +351,33 @@ class StructureSearch:
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
         if self._imputer is not None:
             data = self._data = self._imputer.update([net])
-        mu, probability = net.means(data.covariates, rows, self._threads)
         treatment = data.treatment[rows]
-        levels = level_dummies(mu.shape[1])
-        codes = (treatment @ np.arange(1, len(levels))).astype(np.int64)
-        expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
+        if network.continuous:
+            at_dose = evaluate(net, data.covariates, rows, treatment)
+            expected, mean = at_dose.mu, at_dose.mean[:, None]
+        else:
+            mu, mean = net.visible_means(data.covariates, rows, self._threads)
+            codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
+            expected = mu[np.arange(len(rows)), codes]
+        residuals = data.outcome[rows] - expected
         slopes = net.first_layer_slopes(data.covariates, rows, treatment)
         members = [
             data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
             for support in (structure.outcome, structure.treatment)
         ]
         one = np.ones((len(rows), 1))
-        surprise, level_slopes = treatment - probability, list(slopes.treatment)
-        if len(levels) > 2:  # the reference has no predictor, hence no slopes
+        surprise, level_slopes = treatment - mean, list(slopes.treatment)
+        if network.treatment_width > 1:  # the reference has no predictor, hence no slopes
             surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
             level_slopes.append(one[:, :0])
-        outcome_directions = [one, surprise, normalised(slopes.outcome), members[0]]
         return _Working(
-            outcome=(
+            outcome=tuple(
                 Scored(
-                    data.outcome[rows] - expected,
-                    np.hstack(outcome_directions),
+                    residual,
+                    np.hstack([one, surprise, normalised(slope), members[0]]),
                     main=1 + surprise.shape[1],
-                ),
+                )
+                for residual, slope in zip(residuals.T, slopes.outcome, strict=True)
             ),
             treatment=tuple(
                 Scored(residual, np.hstack([one, normalised(slope), members[1]]), main=1)

@@ -1,13 +1,16 @@
-"""Sparse structures: which covariates feed which model, as masks on the network's weights."""
+"""Sparse structures: which covariates feed which model, as masks, and which ones may."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.network import NetworkSpec
+
+Model = Literal["treatment", "outcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +65,37 @@ class Structure:
             masks.append(mask.astype(np.float32))
             to_outcome, to_treatment = ~serves_treatment, serves_treatment
         return masks
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """What a search may do beside what the data say; by default, everything.
+
+    Attributes
+    ----------
+    models
+        The models whose supports are searched for.
+    always
+        Covariates that the outcome model holds from the start and never drops.
+    one_of
+        Covariates of which the outcome model always holds at least one.
+    familiar
+        Covariates that are tested at the bar of few, as are those that the other model holds.
+    barred
+        Covariates that cannot explain the treatment.
+    adjust
+        Covariates that a network with united supports uses beside those found.
+    """
+
+    models: tuple[Model, ...] = ("outcome", "treatment")
+    always: tuple[int, ...] = ()
+    one_of: tuple[int, ...] = ()
+    familiar: tuple[int, ...] = ()
+    barred: tuple[int, ...] = ()
+    adjust: tuple[int, ...] = ()
+
+    def united(self, found: Structure) -> Structure:
+        """Models on the covariates found for either, as far as the scope lets them."""
+        both = tuple(dict.fromkeys(found.united.outcome + self.adjust))
+        allowed = both if "treatment" in self.models else ()
+        return Structure(tuple(j for j in allowed if j not in self.barred), both)

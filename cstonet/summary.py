@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cstonet import dose_summary
 from cstonet.diagnostics import arm_separation
+from cstonet.dose_results import DoseResults
+from cstonet.mediation_results import MediationResults
+from cstonet.mediation_summary import (
+    MEDIATION_SELECTION_NOTE,
+    MEDIATION_UNION_NOTE,
+    mediation_notes,
+    mediator_table,
+)
 from cstonet.tables import WIDTH, CausalSummary, Table, count, pair, shorten, table_with_headers
 
 if TYPE_CHECKING:
@@ -51,6 +60,8 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
     tables = [_header(results), _effects(results, alpha), _selection(results)]
     if results.design.treatment_kind == "multilevel":
         tables.insert(1, _arms(results))
+    if isinstance(results, MediationResults):
+        tables.insert(2, mediator_table(results))
     return CausalSummary(tables, _notes(results))
 
 
@@ -75,28 +86,49 @@ def _header_left(results: CausalResults) -> list[tuple[str, str]]:
     levels = ", ".join(str(level) for level in design.treatment_levels)
     if design.treatment_kind == "multilevel":
         levels = f"{len(design.treatment_levels)} levels"
+    if design.treatment_kind == "continuous":
+        levels = "continuous"
     return [
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
         ("Treatment:", f"{design.treatment_name} ({levels})"),
-        ("Covariates:", count(len(design.covariates))),
+        *([dose_summary.dose_row(results)] if isinstance(results, DoseResults) else []),
+        _covariate_count(results),
         ("Network:", plan.network_label),
         ("Preset:", plan.preset),
     ]
+
+
+def _covariate_count(results: CausalResults) -> tuple[str, str]:
+    covariates = count(len(results.design.covariates))
+    if isinstance(results, MediationResults):
+        return "Covariates, mediators:", f"{covariates}, {len(results.mediators)}"
+    return "Covariates:", covariates
 
 
 def _header_right(results: CausalResults) -> list[tuple[str, str]]:
     plan, effects, networks = results.plan, results.effects, results.networks
     times = f"{plan.repeats} x " if plan.repeats > 1 else ""
     fitting = "in-sample" if plan.folds == 1 else f"{times}{plan.folds}-fold cross-fit"
+    shared = [
+        ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
+        ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
+    ]
+    if isinstance(results, DoseResults):
+        return [
+            ("Estimator:", f"DR, {fitting}"),
+            ("Observations:", str(results.nobs)),
+            dose_summary.spread_row(results),
+            ("Densities bounded:", f"{effects.n_clipped} at {effects.clip:g}"),
+            *shared,
+        ]
     sizes = results.nuisances.received.sum(axis=0)
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
     bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
     return [
-        ("Estimator:", f"AIPW, {fitting}"),
+        ("Estimator:", f"{results.estimator}, {fitting}"),
         ("Observations:", f"{results.nobs}{arms}"),
         ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
-        ("Non-zero weights:", f"{count(networks.n_nonzero)} of {count(networks.n_weights)}"),
-        ("Starts x folds, seed:", f"{plan.starts} x {plan.folds}, {plan.seed}"),
+        *shared,
     ]
 
 
@@ -180,24 +212,27 @@ def _format_z(z: float) -> str:
 def _selection(results: CausalResults) -> Table:
     """The strongest of the selected covariates, and how many there are."""
     selection = results.selection
-    selected = selection[selection["treatment"] | selection["outcome"]]
+    models = [name for name in ("treatment", "mediator", "outcome") if name in selection]
+    selected = selection[selection[models].any(axis=1)]
     shown = selected.sort_values("strength", ascending=False, kind="stable").head(_SELECTION_ROWS)
     rows: Iterable[Any] = shown.itertuples()  # of mixed types
     fits = int(selection.attrs["fits"])
     cells = [
         [
             str(row.Index),
-            _vote(row.treatment, row.treatment_count, fits),
-            _vote(row.outcome, row.outcome_count, fits),
+            *(_vote(getattr(row, m), getattr(row, f"{m}_count"), fits) for m in models),
             _format_strength(row.strength),
         ]
         for row in rows
     ]
-    headers = ["Covariate selection", "treatment", "outcome", "strength"]
+    headers = ["Covariate selection", *models, "strength"]
+    name, vote, _, strength = _SELECTION_WIDTHS
+    # A third model takes its room from the names and the other two.
+    widths = _SELECTION_WIDTHS if len(models) == 2 else (name - 6, *[vote - 4] * 3, strength)
     footer = f"{count(len(selected))} of {count(len(selection))} covariates selected"
     if len(shown) < len(selected):
         footer = f"... {footer}; all of them in res.selection"
-    return table_with_headers(cells, headers, _SELECTION_WIDTHS, footer=footer)
+    return table_with_headers(cells, headers, widths, footer=footer)
 
 
 def _vote(selected: bool, count: int, fits: int) -> str:
@@ -214,9 +249,15 @@ def _format_strength(strength: float) -> str:
 
 def _notes(results: CausalResults) -> list[str]:
     """What the reader must know to read the numbers, then what training had to say."""
-    notes = [_note_estimand(results), _note_errors(results)]
-    notes += _notes_data(results)
-    notes += [_note_overlap(results), _note_selection(results)]
+    if isinstance(results, DoseResults):
+        estimand = [dose_summary.note_estimand(results)]
+        overlap = [dose_summary.note_density(results), dose_summary.note_overlap(results)]
+    elif isinstance(results, MediationResults):
+        estimand, overlap = list(mediation_notes(results)), [_note_overlap(results)]
+    else:
+        estimand, overlap = [_note_estimand(results)], [_note_overlap(results)]
+    notes = [*estimand, _note_errors(results), *_notes_data(results), *overlap]
+    notes.append(_note_selection(results))
     return [*notes, *results.notes]
 
 
@@ -335,7 +376,10 @@ def _note_overlap(results: CausalResults) -> str:
 
 
 def _note_selection(results: CausalResults) -> str:
-    return _SELECTION_NOTE + (_UNION_NOTE if results.plan.unites_supports else "")
+    note, union = _SELECTION_NOTE, _UNION_NOTE
+    if isinstance(results, MediationResults):
+        note, union = MEDIATION_SELECTION_NOTE, MEDIATION_UNION_NOTE
+    return note + (union if results.plan.unites_supports else "")
 
 
 def _format_probability(p: float) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.design import Design
+from cstonet.doses import dose_strata
 from cstonet.errors import NumericalError, OptionError
 from cstonet.imputation import FoldImputer, GapData, ImputationModel, gap_data
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
@@ -22,6 +24,7 @@ from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
 from cstonet.search import Move, StructureSearch, TrainingData
 from cstonet.splits import Split, make_splits
+from cstonet.structure import SearchScope
 
 Progress = Callable[[int, int], object]
 
@@ -33,7 +36,19 @@ _SEARCH_UNITS, _TRAIN_UNITS = 50, 50
 
 
 @dataclass(frozen=True, slots=True)
-class _FoldResult:
+class FoldJob:
+    """What is to be searched for and trained in a fold."""
+
+    data: TrainingData
+    plan: Plan
+    scope: SearchScope
+    gaps: GapData | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldResult:
+    """What came of it: every start, why some were given up, how it went."""
+
     networks: tuple[TrainedNetwork, ...]
     failures: tuple[str, ...]
     trace: pd.DataFrame
@@ -88,16 +103,23 @@ def thread_count(n_jobs: object) -> int:
 
 
 def train_networks(
-    design: Design, plan: Plan, *, threads: int, progress: Progress | None = None
+    design: Design,
+    plan: Plan,
+    *,
+    threads: int,
+    progress: Progress | None = None,
+    scope: SearchScope | None = None,
 ) -> tuple[FittedNetworks, TrainingData]:
     """Train the networks of every fold and choose among their starts by BIC.
+
+    ``scope`` says what the structure search may do, by default everything.
 
     Returns
     -------
     fitted, data
         The networks, and the data as the kernel reads them.
     """
-    strata = design.treatment
+    strata = design.treatment if design.dose is None else dose_strata(design.dose)
     if design.family == "binomial":
         strata = strata * 2 + design.y.astype(np.int64)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
@@ -111,54 +133,60 @@ def train_networks(
     )
     x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
     y_scale = OutcomeScale.of(design.y, design.family, design.weights)
+    dose_scale = None
+    if design.dose is None:
+        treatment = level_dummies(len(design.treatment_levels))[design.treatment]
+    else:
+        dose_scale = OutcomeScale.of(design.dose, "gaussian", design.weights)
+        treatment = dose_scale.standardise(design.dose)
     data = TrainingData(
         covariates=x_scaling.dataset(design.X, plan.pack_bytes),
-        visible=np.column_stack(
-            [
-                level_dummies(len(design.treatment_levels))[design.treatment],
-                y_scale.standardise(design.y),
-            ]
-        ).astype(np.float32),
+        visible=np.column_stack([treatment, y_scale.standardise(design.y)]).astype(np.float32),
         weights=weights.astype(np.float32),
         family=design.family,
     )
     gaps = gap_data(design, plan, x_scaling)
-    results = _run_folds(data, gaps, plan, splits, threads, progress)
-    networks = tuple(net for result in results for net in result.networks)
-    failures = tuple(failure for result in results for failure in result.failures)
+    job = FoldJob(data, plan, SearchScope() if scope is None else scope, gaps)
+    results = run_folds([job] * len(splits), splits, threads, progress)
     fitted = FittedNetworks(
         plan=plan,
         splits=splits,
-        networks=networks,
-        chosen=tuple(_best_starts(result, plan.ensemble) for result in results),
-        failures=failures,
         x_scaling=x_scaling,
         y_scale=y_scale,
-        trace=pd.concat([result.trace for result in results], ignore_index=True),
-        search=_search_frame(design.covariates, results),
         threads=threads,
+        dose_scale=dose_scale,
         gaps=gaps,
         imputation=tuple(result.imputation for result in results if result.imputation),
+        **collect(results, plan, design.covariates),
     )
     return fitted, data
 
 
-def _run_folds(
-    data: TrainingData,
-    gaps: GapData | None,
-    plan: Plan,
+def collect(results: list[FoldResult], plan: Plan, covariates: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of :class:`FittedNetworks` that the results of the folds fill."""
+    return {
+        "networks": tuple(net for result in results for net in result.networks),
+        "chosen": tuple(_best_starts(result, plan.ensemble) for result in results),
+        "failures": tuple(failure for result in results for failure in result.failures),
+        "trace": pd.concat([result.trace for result in results], ignore_index=True),
+        "search": _search_frame(covariates, results),
+    }
+
+
+def run_folds(
+    jobs: Sequence[FoldJob],
     splits: tuple[Split, ...],
     threads: int,
     progress: Progress | None,
-) -> list[_FoldResult]:
+) -> list[FoldResult]:
     """Folds side by side, each on its share of the threads; Ctrl-C stops them all."""
     monitor = _Monitor(len(splits))
     workers = min(threads, len(splits))
     inner = max(1, threads // workers)
     with ThreadPoolExecutor(workers) as pool:
         futures = [
-            pool.submit(_run_fold, data, gaps, plan, split, fold, inner, monitor)
-            for fold, split in enumerate(splits)
+            pool.submit(_run_fold, job, split, fold, inner, monitor)
+            for fold, (job, split) in enumerate(zip(jobs, splits, strict=True))
         ]
         try:
             _await(futures, monitor, progress)
@@ -170,9 +198,7 @@ def _run_folds(
     return [future.result() for future in futures]
 
 
-def _await(
-    futures: list[Future[_FoldResult]], monitor: _Monitor, progress: Progress | None
-) -> None:
+def _await(futures: list[Future[FoldResult]], monitor: _Monitor, progress: Progress | None) -> None:
     while True:
         done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
         for future in done:
@@ -183,19 +209,11 @@ def _await(
             return
 
 
-def _run_fold(
-    data: TrainingData,
-    gaps: GapData | None,
-    plan: Plan,
-    split: Split,
-    fold: int,
-    threads: int,
-    monitor: _Monitor,
-) -> _FoldResult:
+def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Monitor) -> FoldResult:
     """Search (if planned) and train the starts of one fold."""
-    imputer = None
-    if gaps is not None:
-        imputer = FoldImputer(data, gaps, split, fold=fold, seed=plan.seed, threads=threads)
+    data, plan, imputer = job.data, job.plan, None
+    if job.gaps is not None:
+        imputer = FoldImputer(data, job.gaps, split, fold=fold, seed=plan.seed, threads=threads)
         data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
@@ -218,14 +236,15 @@ def _run_fold(
             seed=plan.seed,
             threads=threads,
             stop=searching,
+            scope=job.scope,
             imputer=imputer,
         )
         found = search.run()
         if imputer is not None:
             data = imputer.data
-        moves, inputs = tuple(search.moves), found.inputs
+        structure = job.scope.united(found) if plan.unites_supports else found
+        moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
-        structure = found.united if plan.unites_supports else found
         masks = structure.masks(network, plan.treatment_units)
     tasks = [(fold, start, split.fit, split.validation) for start in range(plan.starts)]
     epochs = len(tasks) * sum(int(stage.epochs) for stage in plan.training.stages)
@@ -250,7 +269,7 @@ def _run_fold(
     )
     if imputer is not None and networks:
         imputer.update(networks, last=True)
-    return _FoldResult(
+    return FoldResult(
         networks=networks,
         failures=tuple(
             f"fold {fold + 1}, start {start + 1}: {result.failure}"
@@ -263,7 +282,7 @@ def _run_fold(
     )
 
 
-def _best_starts(result: _FoldResult, ensemble: int) -> tuple[TrainedNetwork, ...]:
+def _best_starts(result: FoldResult, ensemble: int) -> tuple[TrainedNetwork, ...]:
     if not result.networks:
         raise NumericalError(
             f"Every start of a fold diverged ({result.failures[0]}). The learning rates do not "
@@ -277,20 +296,23 @@ def _best_starts(result: _FoldResult, ensemble: int) -> tuple[TrainedNetwork, ..
 def _trace_frame(plan: Plan, fold: int, results: list[_core.TaskResult]) -> pd.DataFrame:
     columns = ["stage", "epoch", "spike_variance", "nonzero"]
     columns += [f"log_likelihood_{i + 1}" for i in range(len(plan.network.layers))]
-    for name in ("treatment", "outcome"):
+    outcomes = plan.network.units[-1]
+    numbered = [f"outcome{j + 1}" for j in range(outcomes)] if outcomes > 1 else ["outcome"]
+    for name in ("treatment", *numbered):
         columns += [f"held_out_{name}", f"{name}_variance"]
     # A start that broke down in its first epoch has no rows, and then no columns either.
     traces = [result.trace.reshape(-1, len(columns)) for result in results]
     rows = [np.column_stack([np.full(len(t), start), t]) for start, t in enumerate(traces)]
     trace = pd.DataFrame(np.concatenate(rows), columns=["start", *columns])
-    trace = trace.drop(columns="treatment_variance")
+    if not plan.network.continuous:
+        trace = trace.drop(columns="treatment_variance")
     trace.insert(0, "fold", fold)
     whole = ["start", "stage", "epoch", "nonzero"]
     trace[whole] = trace[whole].astype(np.int64)
     return trace
 
 
-def _search_frame(covariates: tuple[str, ...], results: list[_FoldResult]) -> pd.DataFrame:
+def _search_frame(covariates: tuple[str, ...], results: list[FoldResult]) -> pd.DataFrame:
     columns = [field.name for field in dataclasses.fields(Move)]
     moves = [dataclasses.asdict(move) for result in results for move in result.moves]
     frame = pd.DataFrame(moves, columns=columns)

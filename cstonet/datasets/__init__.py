@@ -2,17 +2,30 @@
 
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
 from cstonet.datasets.holes import many_holes, paper_holes, punch_holes
+from cstonet.datasets.mediation import (
+    MediationSimulation,
+    linear_mediation,
+    one_mediator,
+    three_mediators,
+)
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
 
 __all__ = [
+    "DoseSimulation",
+    "MediationSimulation",
     "Simulation",
     "ThreeArms",
+    "dose_curve",
+    "linear_mediation",
     "many_holes",
+    "one_mediator",
     "paper_holes",
     "punch_holes",
     "simulation1",
     "simulation2",
     "three_arms",
+    "three_mediators",
 ]

@@ -176,15 +176,18 @@ def balanced_propensity(propensity: FloatArray, treated_share: float) -> FloatAr
 
 
 def assemble_frame(
-    y: FloatArray, treatment: NDArray[np.int64], covariates: FloatArray
+    y: FloatArray,
+    treatment: NDArray[np.int64] | FloatArray,
+    covariates: FloatArray,
+    name: str = "treat",
 ) -> pd.DataFrame:
-    """Frame with columns y, treat, x1, …, xp.
+    """Frame with columns y, the treatment by its name, x1, …, xp.
 
     `covariates` is (p, n): pandas stores a column per row, so the frame takes it without a copy.
     """
     names = [f"x{j}" for j in range(1, len(covariates) + 1)]
     frame = pd.DataFrame(covariates.T, columns=names, copy=False)
-    frame.insert(0, "treat", treatment)
+    frame.insert(0, name, treatment)
     frame.insert(0, "y", y)
     return frame
 

@@ -141,7 +141,7 @@ def three_arms(n: int = 3000, p: int = 100, *, seed: int = 0, noise: float = 1.0
     """
     check_options(n, p, seed, noise=noise)
     rng = generator(seed, simulation=3)
-    covariates = _autoregressive(rng, p, n)
+    covariates = autoregressive(rng, p, n)
     propensity, mu = treatment_probabilities(covariates.T), outcome_means(covariates.T)
     # The first level whose cumulated probability exceeds a uniform number.
     passed = rng.random((n, 1)) > propensity.cumsum(axis=1)[:, :-1]
@@ -181,7 +181,7 @@ def outcome_means(x: FloatArray) -> FloatArray:
     return means
 
 
-def _autoregressive(rng: np.random.Generator, p: int, n: int) -> FloatArray:
+def autoregressive(rng: np.random.Generator, p: int, n: int) -> FloatArray:
     """Standard normals (p, n) with correlation ρ^|j-k| between rows j and k."""
     innovations = rng.standard_normal((p, n))
     innovations[1:] *= np.sqrt(1 - _CORRELATION**2)

@@ -2,11 +2,23 @@
 
 from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
 from cstonet.estimators.imputations import Imputations, missing_information, pooled_effects
+from cstonet.estimators.mediation import (
+    MediationEffects,
+    MediationNuisances,
+    estimate_mediation,
+    mediation_scores,
+)
 from cstonet.estimators.nuisances import (
     Clipped,
     Nuisances,
     clip_propensity,
     inverse_probability_residuals,
+)
+from cstonet.estimators.paths import (
+    Estimates,
+    PathNuisances,
+    estimate_mediator_effects,
+    estimate_paths,
 )
 from cstonet.estimators.targets import TARGETS, Target, estimate_target
 from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
@@ -28,4 +40,12 @@ __all__ = [
     "Target",
     "TARGETS",
     "estimate_target",
+    "MediationNuisances",
+    "MediationEffects",
+    "mediation_scores",
+    "estimate_mediation",
+    "Estimates",
+    "PathNuisances",
+    "estimate_paths",
+    "estimate_mediator_effects",
 ]

@@ -112,6 +112,19 @@ TEST_CASE("trainer: the likelihood of held-out rows grows") {
   CHECK(result.variances[0] == 1.0);  // a binary treatment has none
 }
 
+TEST_CASE("trainer: a dose has a variance of its own, measured on held-out rows") {
+  Setting s;
+  s.spec.layers[1].blocks[1].family = Family::gaussian;
+  for (Index i = 0; i < kRows; ++i) s.visible(i, 0) = s.x[static_cast<std::size_t>(i * kColumns)];
+  s.options.stages = {stage(60, "none", false)};
+  const TaskResult result = s.run();
+  CHECK(result.failure.empty());
+  CHECK(result.variances[0] < 0.5 * result.trace[0].variances[0]);
+  CHECK(result.variances[0] != result.variances[1]);
+  for (std::size_t b = 0; b < 2; ++b)
+    CHECK(result.trace.back().variances[b] == result.variances[b]);
+}
+
 TEST_CASE("trainer: a function of seed, fold and start") {
   Setting a, b, fold, start;
   fold.task.fold = 1;

@@ -47,6 +47,17 @@ NETWORKS = {
             (observed("bernoulli", 1),),
         ),
     ),
+    # A dose: a gaussian unit that feeds forward as it is, beside a gaussian outcome.
+    "continuous treatment": NetworkSpec(
+        6,
+        "tanh",
+        (
+            (latent(5),),
+            (latent(3), observed("gaussian", 1, feeds=True)),
+            (latent(4),),
+            (observed("gaussian", 1),),
+        ),
+    ),
     # Missingness indicators that feed nothing, a gaussian mediator that does, two outcomes.
     "non-feeding block": NetworkSpec(
         4,

@@ -111,8 +111,9 @@ class Data:
             )
             return draws.reshape(rows, padded)[:, :units].astype(float)
 
+        spec, visible = changes.pop("network", SPEC), changes.pop("visible", self.visible)
         twin = Training(
-            SPEC, options, self.standard.astype(float), self.visible.astype(float),
+            spec, options, self.standard.astype(float), visible.astype(float),
             self.row_weight.astype(float), twins_random.stream_key(SEED, fold, start), fit,
             validation, noise, **changes,
         )  # fmt: skip
@@ -184,6 +185,33 @@ def test_training_matches_its_twin(data: Data, recipe: str) -> None:
         n = result.rows
         twins.assert_close(result.log_likelihood / n, twin.log_likelihood / n, **tolerance)
         twins.assert_close(result.bic / n, twin.bic / n, **tolerance)
+
+
+def test_a_dose_and_an_outcome_have_variances_of_their_own(data: Data) -> None:
+    rng = np.random.default_rng(1)
+    dose = (0.8 * data.standard[:, 0] + 0.6 * rng.normal(size=N)).astype(np.float32)
+    changed = {
+        "network": NetworkSpec(
+            P,
+            "tanh",
+            (
+                (latent(4),),
+                (latent(2), observed("gaussian", 1, feeds=True)),
+                (observed("gaussian", 1),),
+            ),
+        ),
+        "visible": np.column_stack([dose, data.visible[:, 1]]),
+    }
+    (result,) = data.train(ADAM, tasks=TASKS[:1], **changed)
+    twin = data.twin(ADAM, TASKS[0], **changed)
+    tolerance = {"roundings": ROUNDINGS_PER_STEP * twin.iteration, "scale": 1}
+    for actual, expected in zip(
+        on_all_inputs(result, result.weights), twin.theta.weights, strict=True
+    ):
+        twins.assert_close(actual, expected, **tolerance)
+    twins.assert_close(result.variances, twin.variances, **tolerance)
+    assert result.variances[0] != result.variances[1]
+    assert (np.array(result.variances) != ADAM.initial_variance).all()
 
 
 def test_training_without_held_out_rows_matches_its_twin(data: Data) -> None:

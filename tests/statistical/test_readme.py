@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import cstonet as cs
+
 README = Path(__file__).parents[2] / "README.md"
 EXAMPLE = re.compile(r"```python\n(import cstonet as cs\n.*?)```\n\n```\n(.*?)\n```", re.DOTALL)
+MEDIATION = re.compile(
+    r"```python\n(sim = cs.datasets.three_med.*?)```\n\n```\n(.*?)\n```", re.DOTALL
+)
 
 
 @pytest.mark.slow
@@ -25,3 +30,14 @@ def test_example_prints_its_output(request):
         README.write_text(text.replace(shown, actual), encoding="utf-8")
     else:
         assert actual == shown
+
+
+@pytest.mark.slow
+def test_mediation_example_prints_its_output():
+    text = README.read_text(encoding="utf-8")
+    code, shown = MEDIATION.search(text).groups()
+    scope: dict[str, object] = {"cs": cs}
+    exec(code, scope)
+    summary = str(scope["res"].summary()).splitlines()
+    for line in shown.splitlines():
+        assert line in summary

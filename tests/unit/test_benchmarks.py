@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import common  # noqa: E402
+import effects  # noqa: E402
 import loaders  # noqa: E402
 import metrics  # noqa: E402
 import peers  # noqa: E402
@@ -290,3 +291,38 @@ def test_ihdp_is_that_of_the_literature():
     assert problem.treat.sum() == 139
     assert problem.sample_ate == pytest.approx(4.0161, abs=5e-5)
     assert real_problem("ihdp", 2).sample_ate == pytest.approx(4.0508, abs=5e-5)
+
+
+# Several effects ---------------------------------------------------------------------------------
+
+
+def effects_record(seed: int, error: float) -> common.Record:
+    """A result whose effects all err by the same, with intervals of ± 0.2."""
+    effect = {
+        "estimate": 1.0 + error,
+        "se": 0.1,
+        "lower": 0.8 + error,
+        "upper": 1.2 + error,
+        "truth": 1.0,
+        "oracle": 1.1,
+        "oracle_se": 0.1,
+    }
+    counts = common.selection_counts(frozenset("ab"), frozenset("bc"))
+    return {
+        "group": "g",
+        "seed": seed,
+        "seconds": 2.0,
+        "effects": dict.fromkeys(("TE", "NDE", "NIE"), effect),
+        "selection": dict.fromkeys(("treatment", "mediator", "outcome"), counts),
+    }
+
+
+def test_report_of_several_effects():
+    records = [effects_record(seed, error) for seed, error in enumerate((0.1, -0.1, 0.1, 0.3))]
+    text = effects.report([*records, {"group": "g", "seed": 9, "seconds": 2.0, "error": "x"}])
+    assert "g: 4 of 5 fits, median 2 s" in text
+    assert "NIE  coverage 0.750" in text
+    assert "bias +0.1000" in text
+    # Mean squares 0.03 and 0.01.
+    assert f"over the oracle's {3**0.5:.2f}" in text
+    assert "mediator support: 4 of 8 missed, 4 false among 8 selected" in text

@@ -220,6 +220,19 @@ def test_simulate_writes_data_and_truths(name, tmp_path, capsys):
     assert simulation.formula in text
 
 
+@pytest.mark.parametrize("name", ["one_mediator", "three_mediators", "linear_mediation"])
+def test_simulate_mediations(name, tmp_path, capsys):
+    data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
+    assert run("simulate", name, data, "--n", 50, "--p", 6, "--seed", 9, "--truth", truth) == 0
+    simulation = getattr(cs.datasets, name)(n=50, p=6, seed=9)
+    pd.testing.assert_frame_equal(cli.read_data(data), simulation.data, rtol=1e-15)
+    np.testing.assert_allclose(cli.read_data(truth)["eta10"], simulation.eta[:, 1, 0], rtol=1e-15)
+    text = capsys.readouterr().out
+    for value in (*simulation.effects.values(), *simulation.oracle().estimates):
+        assert f"{value:.6f}" in text
+    assert simulation.formula in text
+
+
 def test_simulate_takes_the_options_of_the_function(tmp_path):
     path = tmp_path / "data.csv"
     words = ["--n", 40, "--p", 5, "--outcome", "binomial", "--null-effect", "--no-balanced"]

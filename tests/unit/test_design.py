@@ -18,7 +18,6 @@ from cstonet.errors import (
     EmptyDataError,
     LengthMismatchError,
     MissingValuesError,
-    NotAvailableError,
     OptionError,
 )
 
@@ -352,7 +351,7 @@ def test_rows_in_different_order_are_refused(frame):
     ("option", "says"),
     [
         ({"family": "poisson"}, "family='poisson'.*'gaussian', 'binomial', None"),
-        ({"treatment": "continuous"}, "treatment='continuous'.*'binary', 'multilevel', None"),
+        ({"treatment": "ordinal"}, "'ordinal'.*'binary', 'multilevel', 'continuous', None"),
         ({"missing": "impute"}, "missing='impute'.*'raise', 'drop', 'mar', 'mnar'"),
         ({"missing": None}, "missing=None"),
     ],
@@ -362,11 +361,6 @@ def test_options_out_of_range(option, says, frame):
         fit(frame, **option)
     with pytest.raises(OptionError, match=says):
         Design.from_arrays(frame.y, frame.treat, frame[["x1"]], **option)
-
-
-def test_mediators_are_not_available(frame):
-    with pytest.raises(NotAvailableError, match="names mediators"):
-        fit(frame, "y ~ treat | x1 | x2")
 
 
 def test_design_cannot_be_changed(frame):

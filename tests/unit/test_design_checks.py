@@ -164,9 +164,9 @@ def test_treatment_may_be_marked_as_categorical(frame):
     [
         ("binary", np.resize(["a", "b", "c"], N), "not binary: it has 3 values .*multilevel"),
         ("binary", np.linspace(0, 1, N), "not binary: it has 20 values"),
-        (None, np.linspace(0, 1, N), "20 values .*continuous.*treatment='multilevel'"),
-        (None, np.resize([0, 0.5, 2], N), "3 values .*continuous"),
-        (None, np.resize(np.arange(11), N), "11 values .*continuous"),
+        (None, np.resize([0, 0.5, 2], N), "3 values .*continuous.*treatment='multilevel'"),
+        ("continuous", np.resize([0, 1], N), "2 values .*at least 5"),
+        ("continuous", np.resize(["a", "b"], N), "not numeric"),
         (None, pd.date_range("2020-01-01", periods=N), "neither numbers"),
         (None, pd.Series(["a", 1] * (N // 2), dtype=object).to_numpy(), "neither numbers"),
     ],

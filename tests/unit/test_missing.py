@@ -367,3 +367,16 @@ class TestHoles:
     def test_errors(self, changes, message):
         with pytest.raises(OptionError, match=message):
             punch_holes(simulation2(n=50, p=6), **changes)
+
+
+class TestWhereImputationIsNotAvailable:
+    def test_continuous_treatment(self):
+        frame = mixed_frame().assign(treat=lambda data: data["y"] + data["x2"])
+        with pytest.raises(MissingValuesError, match=r"'mar'.*continuous treatment.*'drop'"):
+            Design.from_formula("y ~ treat | x1 + x3", frame, missing="mar")
+
+    def test_mediators(self):
+        with pytest.raises(MissingValuesError, match=r"'mnar'.*with mediators"):
+            Design.from_formula("y ~ treat | x1 + x3 | x2", mixed_frame(), missing="mnar")
+        with pytest.raises(MissingValuesError, match=r"x1 \(\d+\).*covariates only"):
+            Design.from_formula("y ~ treat | x2 + x3 | x1", mixed_frame(), missing="mar")

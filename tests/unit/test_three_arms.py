@@ -158,7 +158,7 @@ def test_slopes_are_derivatives_for_every_level(net):
         up, down = (plain_predictors(net, z, treatment, sign * shift) for sign in (1, -1))
         numeric = [(a - b) / (2 * step) for a, b in zip(up, down, strict=True)]
         # Central differences: rounding 1e-16 / step, curvature step².
-        np.testing.assert_allclose(slopes.outcome[:, unit], numeric[-1][:, 0], atol=1e-8)
+        np.testing.assert_allclose(slopes.outcome[0][:, unit], numeric[-1][:, 0], atol=1e-8)
         for level in range(2):
             np.testing.assert_allclose(
                 slopes.treatment[level][:, unit], numeric[1][:, level - 2], atol=1e-8

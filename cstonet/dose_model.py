@@ -1,0 +1,109 @@
+"""From trained networks to the nuisances and the marginal effect of a continuous treatment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet import _core
+from cstonet.design import Design
+from cstonet.dose_networks import (
+    DosePrediction,
+    mean_dose_prediction,
+    predict_doses_out_of_fold,
+)
+from cstonet.estimators import Effects
+from cstonet.estimators.dispersion import Dispersion, fit_dispersion
+from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
+from cstonet.estimators.marginal_effect import estimate_marginal_effect
+from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.residual_density import fit_residual_density
+from cstonet.networks import FittedNetworks
+from cstonet.plan import Plan
+from cstonet.training import fold_numbers
+
+# Covariates of the treatment model on which the dose's variance may depend, strongest first.
+_MOST_COVARIATES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DoseEstimates:
+    """All that the results of a continuous treatment are made of.
+
+    Parameters
+    ----------
+    nuisances : DoseNuisances
+        Averaged over the repetitions of the cross-fitting.
+    dispersion : Dispersion
+        How the variance of the dose was found.
+    effects : Effects
+        The AME.
+    repetitions : tuple of Effects
+        The same from each repetition alone.
+    """
+
+    nuisances: DoseNuisances
+    dispersion: Dispersion
+    effects: Effects
+    repetitions: tuple[Effects, ...]
+
+
+def estimate_doses(
+    design: Design,
+    dose: FloatArray,
+    plan: Plan,
+    networks: FittedNetworks,
+    data: _core.Dataset,
+    selection: pd.DataFrame,
+) -> DoseEstimates:
+    """Nuisances out of fold, and the average marginal effect.
+
+    Parameters
+    ----------
+    design, dose, plan, networks, data
+        The data with their doses (n,), the plan, and what training made of them.
+    selection
+        The selection table, which says on which covariates the dose depends.
+    """
+    grid = dose_grid(dose)
+    doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
+    fold = fold_numbers(networks.splits, plan.folds, len(dose))
+    covariates = data.gather(np.arange(len(dose)), dispersion_covariates(selection))
+    weights = np.ones(len(dose)) if design.weights is None else design.weights
+
+    def estimate(prediction: DosePrediction) -> tuple[DoseNuisances, Dispersion, Effects]:
+        mean = prediction.mean
+        # The square lets the spread be smallest, or largest, at doses in the middle.
+        features = np.column_stack([covariates, mean, (mean - mean.mean()) ** 2])
+        dispersion = fit_dispersion(dose - mean, features, weights, fold)
+        nuisances = DoseNuisances(
+            y=design.y,
+            dose=dose,
+            mu=prediction.mu[:, 0],
+            slope=prediction.slope[:, 0],
+            mean=mean,
+            variance=dispersion.values,
+            residual_density=fit_residual_density(
+                (dose - mean) / np.sqrt(dispersion.values), weights
+            ),
+            grid=grid,
+            mu_grid=prediction.mu[:, 1:],
+            weights=design.weights,
+            fold=fold,
+        )
+        return nuisances, dispersion, estimate_marginal_effect(nuisances, clip=plan.clip)
+
+    predictions = predict_doses_out_of_fold(networks, data, doses)
+    repetitions = tuple(estimate(prediction)[2] for prediction in predictions)
+    return DoseEstimates(*estimate(mean_dose_prediction(predictions)), repetitions)
+
+
+def dispersion_covariates(selection: pd.DataFrame) -> NDArray[np.int64]:
+    """Positions of the covariates selected for the treatment, strongest first."""
+    chosen = np.flatnonzero(selection["treatment"])
+    strength = selection["treatment_strength"].to_numpy()[chosen]
+    order = np.argsort(-strength, kind="stable")[:_MOST_COVARIATES]
+    return chosen[order].astype(np.int64)

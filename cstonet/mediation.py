@@ -1,0 +1,118 @@
+"""From predictions of the mediation networks to effects, paths and tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit, ndtr
+
+from cstonet.design import Design
+from cstonet.estimators import (
+    MediationEffects,
+    MediationNuisances,
+    PathNuisances,
+    estimate_mediation,
+    estimate_mediator_effects,
+    estimate_paths,
+)
+from cstonet.estimators.nuisances import FloatArray, IntArray
+from cstonet.mediation_models import MediationPrediction
+from cstonet.mediation_networks import MediationNetworks, mediators_of
+from cstonet.selection import selection_table
+
+# Least distance of a propensity from 0 and 1 where its log-odds are taken.
+_LEAST = 1e-12
+
+
+def mediation_nuisances(
+    design: Design, prediction: MediationPrediction, fold: IntArray
+) -> MediationNuisances:
+    """Data and predictions as the estimator takes them.
+
+    By Bayes' rule the log-odds of treatment given mediators are those without them plus the log
+    of the density ratio.
+    """
+    p = prediction.propensity[:, 1]
+    treated = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + prediction.log_ratio)
+    return MediationNuisances(
+        y=design.y,
+        treatment=design.treatment,
+        mu=prediction.mu,
+        eta=prediction.eta,
+        propensity=prediction.propensity,
+        posterior=np.column_stack([1 - treated, treated]),
+        weights=design.weights,
+        fold=fold,
+    )
+
+
+def estimate(
+    design: Design, prediction: MediationPrediction, fold: IntArray, clip: float
+) -> MediationEffects:
+    """The effects from one set of predictions."""
+    return estimate_mediation(mediation_nuisances(design, prediction, fold), clip=clip)
+
+
+def mediation_selection(design: Design, networks: MediationNetworks) -> pd.DataFrame:
+    """Selection of every covariate for treatment, mediators and outcome.
+
+    The table of :func:`cstonet.selection.selection_table`, with columns ``mediator``,
+    ``mediator_count``, ``mediator_frequency`` and ``mediator_strength``.
+    """
+    both = selection_table(_inputs(design), networks.outcome)
+    table = both.iloc[: len(design.covariates)].copy()
+    mediator = selection_table(design.covariates, networks.mediator)
+    for suffix in ("", "_count", "_frequency", "_strength"):
+        table[f"mediator{suffix}"] = mediator[f"outcome{suffix}"]
+    table["strength"] = table[[f"{m}_strength" for m in ("treatment", "mediator", "outcome")]].max(
+        axis=1
+    )
+    table.attrs["fits"] = both.attrs["fits"]
+    return table
+
+
+def mediator_table(
+    design: Design,
+    networks: MediationNetworks,
+    nuisances: MediationNuisances,
+    prediction: MediationPrediction,
+    clip: float,
+) -> pd.DataFrame:
+    """One row per mediator: is it held, what the treatment does to it, what goes through it.
+
+    See :class:`cstonet.mediation_results.MediationResults`.
+    """
+    mediators = mediators_of(design)
+    held = selection_table(_inputs(design), networks.outcome).iloc[len(design.covariates) :]
+    effect = estimate_mediator_effects(nuisances, mediators.values, prediction.means, clip=clip)
+    paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
+    path = estimate_paths(nuisances, paths, clip=clip)
+    table = pd.DataFrame(
+        {
+            "family": list(mediators.families),
+            **{name: held[name].to_numpy() for name in _HELD},
+            "effect": effect.values,
+            "effect_se": effect.errors,
+            "effect_pvalue": _pvalue(effect.values, effect.errors),
+            "indirect": path.values,
+            "indirect_se": path.errors,
+            "indirect_pvalue": _pvalue(path.values, path.errors),
+        },
+        index=pd.Index(mediators.names, name="mediator"),
+    )
+    table.attrs["fits"] = held.attrs["fits"]
+    return table
+
+
+_HELD = ("outcome", "outcome_count", "outcome_frequency", "outcome_strength")
+
+
+def _inputs(design: Design) -> tuple[str, ...]:
+    """Names of the outcome network's inputs."""
+    return (*design.covariates, *mediators_of(design).names)
+
+
+def _pvalue(values: FloatArray, errors: FloatArray) -> FloatArray:
+    """Two-sided p-values; 1 where a path was never in a model and has no error either."""
+    z = np.divide(values, errors, out=np.zeros_like(values), where=errors > 0)
+    return np.asarray(2 * ndtr(-np.abs(z)))

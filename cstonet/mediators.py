@@ -1,0 +1,280 @@
+"""Mediators: what lies between treatment and outcome, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from .columns import as_frame, check_unique, describe, listing
+from .covariates import CovariateSpec, array_to_frame
+from .errors import (
+    ConstantMediatorError,
+    DataError,
+    FormulaError,
+    LengthMismatchError,
+    MediatorLeakError,
+    MediatorTypeError,
+    NotAvailableError,
+)
+from .formula import Formula, Selected, Term, named_column, select_columns
+from .sources import Sources
+
+if TYPE_CHECKING:
+    from .roles import Family, Vector
+
+# Two columns that correlate to this accuracy hold the same numbers in other units.
+_SAME = 1e-10
+_PROBE = 64  # rows that rule out nearly every covariate as a copy of a mediator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mediators:
+    """J mediators of n units.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Their names.
+    values : ndarray (n, J) of float64
+        Their values; 0 and 1 for those with two levels.
+    families : tuple of {"gaussian", "binomial"}
+        Distribution of each.
+    levels : tuple
+        The two levels of each binary mediator, that coded 0 first; empty for the others.
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    families: tuple[Family, ...]
+    levels: tuple[tuple[Any, ...], ...]
+
+    @property
+    def binary(self) -> NDArray[np.bool_]:
+        """Which of them are binary, shape (J,)."""
+        return np.array([family == "binomial" for family in self.families])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawMediators:
+    """Mediators before any check of their values: the columns they are made of."""
+
+    selected: Selected
+    sources: Sources
+
+    @classmethod
+    def from_formula(
+        cls,
+        parsed: Formula,
+        frame: pd.DataFrame,
+        outcome: Vector,
+        treatment: Vector,
+        weights: Vector | None,
+    ) -> RawMediators:
+        """The third part of a formula.
+
+        ``.`` among the mediators is every column that has no other part, the covariates included.
+        """
+        weight_columns = () if weights is None else weights.columns
+        selected = select_columns(
+            parsed.mediators,
+            frame.columns,
+            outcome=outcome.columns,
+            treatment=treatment.columns,
+            set_aside=(*weight_columns, *named_columns(parsed.covariates, frame)),
+            what="mediator",
+        )
+        if not selected.columns and not selected.terms:
+            raise FormulaError(f"The formula {parsed.text!r} selects no mediators.")
+        inputs = selected.inputs(frame.columns)
+        return cls(selected, Sources.select(frame, selected.columns, inputs))
+
+    @classmethod
+    def from_values(cls, values: ArrayLike | pd.DataFrame | pd.Series, n: int) -> RawMediators:
+        """An array (n,) or (n, J), a Series or a frame; columns without names are m1, m2, …."""
+        if isinstance(values, pd.Series):
+            values = values.to_frame(name="m1" if values.name is None else str(values.name))
+        if isinstance(values, pd.DataFrame):
+            frame = as_frame(values)
+        else:
+            array = np.asarray(values)
+            array = array[:, None] if array.ndim == 1 else array
+            if array.ndim != 2:
+                raise DataError(
+                    f"mediators must have one row per unit and a column per mediator; its shape "
+                    f"is {array.shape}."
+                )
+            frame = array_to_frame(array, [f"m{j + 1}" for j in range(array.shape[1])])
+        if len(frame) != n:
+            raise LengthMismatchError(
+                f"mediators has {len(frame)} rows but there are {n} outcomes. Pass one row per "
+                "unit."
+            )
+        names = tuple(map(str, frame.columns))
+        return cls(Selected(names), Sources.select(frame, names, ()))
+
+    def rows(self, keep: NDArray[np.bool_]) -> RawMediators:
+        """The mediators of some of the rows."""
+        return replace(self, sources=self.sources.rows(keep))
+
+    def check(
+        self,
+        y: NDArray[np.float64],
+        codes: NDArray[np.int64],
+        X: NDArray[np.floating],
+        covariates: Sequence[str],
+        kind: str,
+    ) -> Mediators:
+        """The mediators as numbers, or the error that says what is wrong with them.
+
+        Parameters
+        ----------
+        y, codes : (n,)
+            Outcome, and codes of the treatment.
+        X : (n, p)
+            Covariates, called `covariates`.
+        kind
+            Kind of treatment.
+        """
+        if kind != "binary":
+            raise NotAvailableError(
+                f"Mediation needs a treatment with two levels; this one is {kind}. Keep the rows "
+                "of two levels, or define two groups in the formula, for example I(dose > c)."
+            )
+        order = {name: position for position, name in enumerate(self.selected.columns)}
+        columns = sorted(self._columns(), key=lambda column: order.get(column[0], len(order)))
+        names = tuple(name for name, _, _ in columns)
+        check_unique(names)
+        values = np.column_stack([values for _, values, _ in columns])
+        levels = tuple(levels for _, _, levels in columns)
+        _check_leaks(names, values, y, codes, X, covariates)
+        return Mediators(
+            names=names,
+            values=values,
+            families=tuple("binomial" if found else "gaussian" for found in levels),
+            levels=levels,
+        )
+
+    def _columns(self) -> Iterator[tuple[str, NDArray[np.float64], tuple[Any, ...]]]:
+        """Name, numbers and levels (none if gaussian) of each mediator."""
+        numeric = tuple(n for n in self.selected.columns if n in self.sources.numeric.columns)
+        for name in self.selected.columns:
+            if name not in numeric:
+                yield self._labelled(name)
+        if not numeric and not self.selected.terms:
+            return
+        spec = CovariateSpec.fit(Selected(numeric, self.selected.terms), self.sources)
+        built = spec.build(self.sources).astype(np.float64)
+        for name, column in zip(spec.names, built.T, strict=True):
+            values = np.unique(column)
+            if len(values) == 1:
+                raise _constant(name, values[0])
+            if len(values) == 2:
+                yield name, (column == values[1]).astype(np.float64), tuple(values.tolist())
+            else:
+                yield name, column, ()
+
+    def _labelled(self, name: str) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
+        """A column of booleans, text or categories, which must have two levels."""
+        column = describe(self.sources.other[name])
+        codes = column.codes(self.sources.other[name])
+        present = np.unique(codes)
+        if len(present) == 1:
+            raise _constant(name, column.levels[present[0]])
+        if len(present) > 2:
+            found = [column.levels[code] for code in present]
+            raise MediatorTypeError(
+                f"The mediator {name!r} has {len(found)} levels ({listing(found)}); mediators are "
+                f"numbers, or have two levels. Compare two groups, for example I({name} == "
+                f"{found[0]!r})."
+            )
+        levels = tuple(column.levels[code] for code in present)
+        return name, (codes == present[1]).astype(np.float64), levels
+
+
+def named_columns(terms: Sequence[Term], frame: pd.DataFrame) -> tuple[str, ...]:
+    """The columns that a part of a formula names letter for letter, ``.`` aside."""
+    found = (named_column(term.text, frame.columns) for term in terms if not term.removed)
+    return tuple(name for name in found if name is not None)
+
+
+def check_parts(parsed: Formula, frame: pd.DataFrame) -> None:
+    """Refuse a column that is covariate and mediator, and a formula that does not say which."""
+    both = set(named_columns(parsed.covariates, frame)) & set(
+        named_columns(parsed.mediators, frame)
+    )
+    if both:
+        raise FormulaError(
+            f"{sorted(both)[0]!r} is named among the covariates and among the mediators in "
+            f"{parsed.text!r}. A covariate comes before the treatment, a mediator after it: name "
+            "it once."
+        )
+    parts = (parsed.covariates, parsed.mediators)
+    if all(any(term.text == "." for term in part) for part in parts):
+        raise FormulaError(
+            f"'.' stands among the covariates and among the mediators in {parsed.text!r}. Name the "
+            "columns of one of the two parts."
+        )
+
+
+def _constant(name: str, value: Any) -> ConstantMediatorError:
+    return ConstantMediatorError(
+        f"The mediator {name!r} is {value!r} in all rows, so nothing can act through it. Take it "
+        "out of the mediators, or check the filter that selected the rows."
+    )
+
+
+def _check_leaks(
+    names: tuple[str, ...],
+    values: NDArray[np.float64],
+    y: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    X: NDArray[np.floating],
+    covariates: Sequence[str],
+) -> None:
+    """Refuse mediators that are the outcome, the treatment, a covariate or each other."""
+    scaled = _standardised(values)
+    n = len(scaled)
+    for other, what, why in (
+        (y, "the outcome", "an outcome cannot explain itself"),
+        (codes.astype(np.float64), "the treatment", "nothing of it is left to act directly"),
+    ):
+        close = np.abs(scaled.T @ _standardised(other[:, None])[:, 0]) / n
+        for j in np.flatnonzero(close > 1 - _SAME):
+            raise MediatorLeakError(
+                f"The mediator {names[j]!r} is {what}, possibly in other units or relabelled: "
+                f"{why}. Take it out of the mediators."
+            )
+    pairs = np.abs(scaled.T @ scaled) / n
+    for j, k in np.argwhere(np.triu(pairs > 1 - _SAME, k=1)):
+        raise MediatorLeakError(
+            f"The mediators {names[j]!r} and {names[k]!r} are the same up to units. Keep one."
+        )
+    # A few rows rule out nearly every covariate, so that a wide X costs nothing.
+    few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
+    for name, own, standard in zip(names, values.T, scaled.T, strict=True):
+        for near in _parallel(few, own[:_PROBE] - own[0]):
+            column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
+            if abs(float(column @ standard)) / n > 1 - _SAME:
+                raise MediatorLeakError(
+                    f"The mediator {name!r} is also among the covariates, as "
+                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
+                    "after it: keep one."
+                )
+
+
+def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Columns (m, p) that are multiples of a direction (m,), up to rounding of float32."""
+    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
+    return np.flatnonzero(np.abs(direction @ columns) >= (1 - 1e-5) * size)
+
+
+def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns (n, k) with mean zero and mean square one; constant ones become zero."""
+    centred = columns - columns.mean(axis=0)
+    size = np.sqrt(np.mean(centred**2, axis=0))
+    return np.asarray(centred / np.where(size > 0, size, 1.0))

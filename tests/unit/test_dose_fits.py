@@ -1,0 +1,407 @@
+"""Fits of a continuous treatment, and what their results can be asked."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import cstonet as cs
+from cstonet.dose_model import DoseEstimates
+from cstonet.dose_results import DoseResults
+from cstonet.errors import (
+    ConstantTreatmentError,
+    DoseRangeError,
+    LengthMismatchError,
+    MissingValuesError,
+    NotAvailableError,
+    OptionError,
+    TooFewRowsError,
+    TreatmentLeakError,
+    UnknownColumnError,
+)
+from cstonet.estimators.dispersion import Dispersion
+from cstonet.estimators.marginal_effect import estimate_marginal_effect
+
+FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return cs.datasets.dose_curve(n=500, p=8, seed=3)
+
+
+@pytest.fixture(scope="module")
+def options(quick_options):
+    return quick_options(epochs=40, hidden=(8, 6), starts=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(simulation, options):
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    return model.fit(options=options, seed=1, n_jobs=1)
+
+
+# Estimates ----------------------------------------------------------------------------------------
+
+
+def test_fit_finds_the_marginal_effect(simulation, fitted):
+    assert fitted.design.treatment_kind == "continuous"
+    assert list(fitted.params.index) == ["AME"]
+    assert abs(fitted.params["AME"] - simulation.ame) < FOUR * fitted.bse["AME"]
+    assert fitted.params["AME"] > FOUR * fitted.bse["AME"]
+    # The models have learnt most of what there is to know.
+    nuisances, truth = fitted.dose_nuisances, simulation.nuisances()
+    for name in ("mu", "mean"):
+        got, true = getattr(nuisances, name), getattr(truth, name)
+        assert np.mean((got - true) ** 2) < 0.3 * true.var()
+    assert fitted.nobs == 500
+    assert "treatment_variance" in fitted.trace
+
+
+def test_linear_gaussian_effect_is_that_of_least_squares(options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    dose = X[:, 0] + rng.normal(size=600)
+    y = 1.5 * dose + X[:, 0] - X[:, 1] + rng.normal(size=600)
+    results = cs.CausalStoNet(y, dose, X).fit(options=options, seed=1, n_jobs=1)
+    ols = sm.OLS(y, sm.add_constant(np.column_stack([dose, X]))).fit()
+    assert abs(results.params["AME"] - 1.5) < FOUR * results.bse["AME"]
+    # Both are efficient, so they differ by less than they err, and have the same standard error.
+    assert abs(results.params["AME"] - ols.params[1]) < results.bse["AME"]
+    assert results.bse["AME"] == pytest.approx(ols.bse[1], rel=0.25)
+    curve = results.dose_response([-1.0, 0.0, 1.0]).table
+    assert (abs(curve["estimate"] - 1.5 * curve["dose"]) < FOUR * curve["se"]).all()
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1000.0, 0.0), (0.01, 70.0), (-1.0, 0.0)])
+def test_units_of_the_dose_do_not_matter(simulation, options, fitted, factor, shift):
+    data = simulation.data.assign(dose=factor * simulation.data["dose"] + shift)
+    model = cs.CausalStoNet.from_formula(simulation.formula, data)
+    other = model.fit(options=options, seed=1, n_jobs=1)
+    t, before = other.tvalues["AME"], fitted.tvalues["AME"]
+    if factor < 0:  # the network starts elsewhere, as seen from the dose
+        assert abs(other.params["AME"] + fitted.params["AME"]) < FOUR * fitted.bse["AME"]
+        return
+    assert t == pytest.approx(before, abs=1e-3)
+    assert factor * other.params["AME"] == pytest.approx(fitted.params["AME"], rel=1e-4)
+    doses = np.array([3.0, 5.0, 7.0])
+    one = fitted.dose_response(doses).table
+    two = other.dose_response(factor * doses + shift).table
+    np.testing.assert_allclose(two["estimate"], one["estimate"], atol=1e-3 * one["se"].min())
+
+
+def test_threads_do_not_change_a_bit(simulation, options, fitted):
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    other = model.fit(options=options, seed=1, n_jobs=3)
+    assert other.params["AME"] == fitted.params["AME"]
+    np.testing.assert_array_equal(other.dose_nuisances.mu_grid, fitted.dose_nuisances.mu_grid)
+    pd.testing.assert_frame_equal(other.dose_response().table, fitted.dose_response().table)
+
+
+@pytest.mark.parametrize("recipe", ["search", "prune"])
+def test_risks_with_weights(simulation, quick_options, recipe):
+    data = simulation.data.assign(y=(simulation.data["y"] > 0).astype(int))
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(data))
+    weights[:5] = 0.0
+    model = cs.CausalStoNet.from_formula(simulation.formula, data, weights=weights)
+    results = model.fit(options=quick_options(recipe, epochs=30), seed=1, n_jobs=1)
+    assert results.dose_nuisances.mu_grid.min() >= 0
+    assert results.dose_nuisances.mu_grid.max() <= 1
+    assert results.params["AME"] > 3 * results.bse["AME"]
+    assert "risk of y = 1" in results.summary().as_text()
+    assert results.dose_response().table["estimate"].between(-0.2, 1.2).all()
+
+
+def test_repetitions_are_averaged(simulation, quick_options):
+    options = quick_options(repeats=2, starts=1)
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    assert len(results.networks.splits) == 4
+    again = model.fit(options=options, seed=1, n_jobs=1)
+    assert again.params["AME"] == results.params["AME"]
+
+
+def test_heteroscedastic_doses_are_noticed(quick_options):
+    simulation = cs.datasets.dose_curve(n=800, p=5, seed=2, heteroscedastic=True)
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    results = model.fit(options=quick_options(epochs=30, starts=1), seed=1, n_jobs=1)
+    assert results.dispersion.heteroscedastic
+    correlation = np.corrcoef(np.log(results.dose_nuisances.variance), np.log(simulation.variance))
+    assert correlation[0, 1] > 0.7
+    assert "a variance that depends on them" in " ".join(results.summary().as_text().split())
+
+
+# Curve --------------------------------------------------------------------------------------------
+
+
+def test_curve_and_its_table(simulation, fitted):
+    response = fitted.dose_response()
+    table = response.table
+    assert list(table) == [
+        "dose", "estimate", "se", "lower", "upper", "uniform_lower", "uniform_upper",
+    ]  # fmt: skip
+    assert len(table) == 50
+    low, high = response.support
+    assert (table["dose"].iloc[0], table["dose"].iloc[-1]) == (low, high)
+    share = (simulation.data["dose"] < low).mean()
+    assert share == pytest.approx(0.025, abs=2 / 500)
+    assert (table["uniform_lower"] < table["lower"]).all()
+    assert (table["uniform_upper"] > table["upper"]).all()
+    np.testing.assert_allclose(
+        table["upper"] - table["estimate"], 1.959964 * table["se"], rtol=1e-6
+    )
+    z = (table["estimate"] - simulation.curve(table["dose"])) / table["se"]
+    assert abs(z).max() < 5
+    assert "50 doses" in repr(response)
+    assert "<table" in response._repr_html_()
+    one = fitted.dose_response(5.0, alpha=0.1).table
+    np.testing.assert_allclose(one["uniform_upper"], one["upper"])
+
+
+def test_options_of_the_curve(fitted):
+    wide = fitted.dose_response(5.0, bandwidth=3.0)
+    assert wide.bandwidth == 3.0
+    assert wide.table["se"].iloc[0] < fitted.dose_response(5.0, bandwidth=0.2).table["se"].iloc[0]
+    assert fitted.dose_response(trim=0.2).support[0] > fitted.dose_response().support[0]
+    for option in ({"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan}):
+        with pytest.raises(OptionError, match=next(iter(option))):
+            fitted.dose_response(**option)
+
+
+def test_grid_outside_the_data(fitted):
+    low, high = fitted.dose_response().support
+    with pytest.warns(UserWarning, match=r"2 of 3 doses .*: -1000\.0, 1000\.0") as caught:
+        table = fitted.dose_response([-1000, 5, 1000]).table
+    assert caught[0].filename == __file__
+    assert list(table["dose"]) == [5.0]
+    with pytest.raises(DoseRangeError, match=f"none of the 2 doses .*{low:.6g} to {high:.6g}"):
+        fitted.dose_response([-1000.0, 1000.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.dose_response([low, high])
+
+
+@pytest.mark.parametrize(
+    ("grid", "says"),
+    [
+        ([[1.0, 2.0]], "one-dimensional"),
+        ([], "shape is"),
+        (["low", "high"], "must hold numbers"),
+        ([1.0, np.nan], "1 values that are not finite"),
+        (np.inf, "not finite"),
+    ],
+)
+def test_malformed_grid(fitted, grid, says):
+    with pytest.raises(OptionError, match=f"grid.*{says}"):
+        fitted.dose_response(grid)
+
+
+def test_plot(fitted):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    _, ax = plt.subplots()
+    assert fitted.dose_response().plot(ax) is ax
+    assert ax.get_xlabel() == "dose"
+    assert ax.get_ylabel() == "mean of y"
+    assert len(ax.collections) == 2
+    assert fitted.dose_response().plot() is not ax
+    plt.close("all")
+
+
+# Units --------------------------------------------------------------------------------------------
+
+
+def test_outcomes_and_slopes_of_training_rows(fitted):
+    nuisances = fitted.dose_nuisances
+    outcomes = fitted.potential_outcomes(dose=[4.0, 6.0])
+    assert list(outcomes.columns) == [4.0, 6.0]
+    assert outcomes.columns.name == "dose"
+    contrast = fitted.cate(contrast=(6.0, 4.0))
+    np.testing.assert_allclose(contrast, outcomes[6.0] - outcomes[4.0])
+    np.testing.assert_array_equal(fitted.cate(), nuisances.slope)
+    np.testing.assert_array_equal(fitted.predict(), nuisances.mu)
+    step = 1e-4
+    ends = fitted.potential_outcomes(dose=[5 - step, 5 + step]).to_numpy()
+    np.testing.assert_allclose(
+        fitted.cate(dose=5.0), (ends[:, 1] - ends[:, 0]) / (2 * step), atol=1e-5
+    )
+
+
+def test_new_units(simulation, fitted):
+    new = simulation.data.head(7)
+    step = 1e-4
+    doses = [5 - step, 5.0, 5 + step]
+    outcomes = fitted.potential_outcomes(new, dose=doses).to_numpy()
+    slope = (outcomes[:, 2] - outcomes[:, 0]) / (2 * step)
+    np.testing.assert_allclose(fitted.cate(new, dose=5.0), slope, atol=1e-6)
+    np.testing.assert_allclose(fitted.cate(new, dose=[5.0] * 7), slope, atol=1e-6)
+    np.testing.assert_allclose(
+        fitted.cate(new, contrast=(doses[2], doses[0])), outcomes[:, 2] - outcomes[:, 0]
+    )
+    np.testing.assert_allclose(fitted.predict(new.assign(dose=5.0)), outcomes[:, 1])
+    assert list(fitted.cate(new).index) == list(new.index)
+    without = new.drop(columns="dose")
+    np.testing.assert_array_equal(fitted.cate(without, dose=5.0), fitted.cate(new, dose=5.0))
+    for ask in (fitted.predict, fitted.cate):
+        with pytest.raises(UnknownColumnError, match="'dose'"):
+            ask(without)
+        with pytest.raises(MissingValuesError, match="1 missing"):
+            ask(new.assign(dose=[np.nan, *new["dose"][1:]]))
+    with pytest.raises(LengthMismatchError, match="2 values but there are 7"):
+        fitted.cate(new, dose=[4.0, 5.0])
+
+
+def test_doses_that_no_unit_had(simulation, fitted):
+    for ask in (
+        lambda: fitted.potential_outcomes(dose=1000),
+        lambda: fitted.potential_outcomes(simulation.data.head(2), dose=1000),
+        lambda: fitted.cate(dose=1000),
+        lambda: fitted.cate(contrast=(1000, 5)),
+    ):
+        with pytest.raises(DoseRangeError, match="extrapolate"):
+            ask()
+
+
+def test_what_a_dose_does_not_have(fitted, make_results):
+    with pytest.raises(NotAvailableError, match=r"no effect 'ATT'.*dose_response"):
+        fitted.effect("ATT")
+    with pytest.raises(NotAvailableError, match="density"):
+        fitted.propensity()
+    with pytest.raises(NotAvailableError, match="no arms"):
+        fitted.test_equal_arms()
+    with pytest.raises(OptionError, match="name the doses"):
+        fitted.potential_outcomes()
+    with pytest.raises(OptionError, match="pair of doses"):
+        fitted.cate(contrast=[1, 2, 3])
+    with pytest.raises(OptionError, match="one dose for all"):
+        fitted.cate(dose=[4.0, 5.0])
+    with pytest.raises(NotAvailableError, match="has levels, not doses"):
+        make_results().dose_response()
+    with pytest.raises(OptionError, match="no sampling variation"):
+        fitted.t_test([0.0])
+
+
+def test_inference(fitted):
+    assert fitted.effect().name == "AME"
+    assert fitted.effect() == fitted.effect("AME")
+    test = fitted.t_test("AME = 0")
+    np.testing.assert_allclose(test.tvalue.item(), fitted.tvalues["AME"])
+    np.testing.assert_allclose(fitted.conf_int(simultaneous=True), fitted.conf_int(), rtol=1e-12)
+    assert "AME" in repr(fitted)
+
+
+# Diagnostics --------------------------------------------------------------------------------------
+
+
+def test_weighting_balances_the_covariates(simulation, fitted):
+    balance = fitted.balance()
+    x1 = simulation.data["x1"]
+    expected = np.corrcoef(x1, simulation.data["dose"])[0, 1]
+    np.testing.assert_allclose(balance.loc["x1", "correlation_before"], expected)
+    assert abs(balance.loc["x1", "correlation_after"]) < 0.5 * abs(expected)
+
+
+def test_overlap(fitted):
+    overlap = fitted.overlap()
+    assert list(overlap["n"]) == [100] * 5 + [500]
+    assert (overlap["effective"] <= overlap["n"]).all()
+    assert overlap.loc["all", "n_bounded"] == fitted.effects.n_clipped
+    assert (overlap["from"] <= overlap["to"]).all()
+
+
+# Summary ------------------------------------------------------------------------------------------
+
+
+def oracle_results(simulation, plan, *, heteroscedastic=False, **changes):
+    names = [f"x{j}" for j in range(1, 6)]
+    selected = np.array([True, False, True, False, True])
+    selection = pd.DataFrame(
+        {"treatment": selected, "outcome": [True] * 4 + [False], "strength": 0.2}, index=names
+    ).assign(treatment_count=12 * selected, outcome_count=[12, 11, 12, 9, 0])
+    selection.attrs["fits"] = 12
+    nuisances = simulation.nuisances()
+    return DoseResults(
+        design=cs.CausalStoNet.from_formula(simulation.formula, simulation.data).design,
+        plan=plan,
+        estimates=DoseEstimates(
+            nuisances,
+            Dispersion(nuisances.variance, heteroscedastic, 0.0004 if heteroscedastic else 0.4),
+            estimate_marginal_effect(nuisances, clip=0.01),
+            (),
+        ),
+        selection=selection,
+        networks=SimpleNamespace(n_nonzero=41, n_weights=123),
+        notes=(),
+        runtime=1.0,
+        **changes,
+    )
+
+
+def test_golden(make_plan, check_golden):
+    simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
+    results = oracle_results(simulation, make_plan(network_label="5-8-5-1"))
+    check_golden("summary_dose.txt", str(results.summary()))
+
+
+def test_summary(fitted, make_plan):
+    for results in (
+        fitted,
+        oracle_results(
+            cs.datasets.dose_curve(n=300, p=5, seed=1, heteroscedastic=True),
+            make_plan(),
+            heteroscedastic=True,
+        ),
+    ):
+        text = results.summary().as_text()
+        assert max(map(len, text.splitlines())) <= 78
+        assert "dose (continuous)" in text
+        assert "POM" not in text
+        for form in ("as_html", "as_latex", "as_csv"):
+            assert "AME" in getattr(results.summary(), form)()
+    assert "p < 0.001" in text
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+def test_bad_doses(simulation):
+    data = simulation.data
+    with pytest.raises(ConstantTreatmentError, match="'dose' is 3 in all"):
+        cs.fit(simulation.formula, data.assign(dose=3.0))
+    with pytest.raises(TooFewRowsError, match=r"at least 20 units .* there are 15"):
+        cs.fit(simulation.formula, data.head(15))
+    with pytest.raises(OptionError, match=r"reference=2: .*no reference level"):
+        cs.fit(simulation.formula, data, reference=2)
+    with pytest.raises(TreatmentLeakError, match=r"'grams' is the treatment 'dose'.*other units"):
+        cs.fit(simulation.formula, data.assign(grams=(2 + data["dose"] / 1000).astype("float32")))
+    # A covariate far from zero is not a copy because its digits are few.
+    far = (1e7 + data["x6"]).astype("float32")
+    assert cs.CausalStoNet.from_formula(simulation.formula, data.assign(x6=far)).design.dose.size
+
+
+def test_folds_share_the_doses(simulation, fitted):
+    dose = simulation.data["dose"].to_numpy()
+    cuts = np.quantile(dose, np.linspace(0, 1, 11))
+    for split in fitted.networks.splits:
+        counts = np.histogram(dose[split.test], cuts)[0]
+        assert counts.max() - counts.min() <= 2
+
+
+def test_kinds_of_treatment(simulation):
+    def kind(values, **options):
+        data = simulation.data.assign(dose=values)
+        return cs.CausalStoNet.from_formula(simulation.formula, data, **options).design
+
+    few = np.resize(np.arange(6), 500)
+    assert kind(few).treatment_kind == "multilevel"
+    assert kind(few).dose is None
+    counted = kind(few, treatment="continuous")
+    assert counted.treatment_kind == "continuous"
+    np.testing.assert_array_equal(counted.dose, few)
+    assert counted.treatment_levels == ()
+    assert kind(np.resize(np.arange(11), 500)).treatment_kind == "continuous"

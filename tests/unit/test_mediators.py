@@ -1,0 +1,165 @@
+"""Mediators as users give them: formulas, arrays, kinds of columns, and all that can be wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cstonet as cs
+from cstonet.design import Design
+from cstonet.errors import (
+    ConstantMediatorError,
+    DataError,
+    FormulaError,
+    LengthMismatchError,
+    MediatorLeakError,
+    MediatorTypeError,
+    MissingValuesError,
+    NotAvailableError,
+    TreatmentLeakError,
+    UnknownColumnError,
+)
+
+N = 60
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "y": rng.normal(size=N),
+            "a": np.arange(N) % 2,
+            "x1": rng.normal(size=N),
+            "x2": rng.normal(size=N),
+            "m1": rng.normal(size=N),
+            "m2": rng.exponential(size=N),
+            "b": rng.binomial(1, 0.5, N),
+            "yes": rng.random(N) < 0.5,
+            "label": rng.choice(["low", "high"], N),
+            "group": rng.choice(["p", "q", "r"], N),
+        }
+    )
+
+
+def mediators_of(formula, frame, **options):
+    return Design.from_formula(formula, frame, **options).mediators
+
+
+def test_numbers_and_two_levels(frame):
+    found = mediators_of("y ~ a | x1 + x2 | label + m1 + b + yes", frame)
+    assert found.names == ("label", "m1", "b", "yes")
+    assert found.families == ("binomial", "gaussian", "binomial", "binomial")
+    assert found.levels == (("high", "low"), (), (0.0, 1.0), (False, True))
+    assert found.binary.tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(found.values[:, 0], frame["label"] == "low")
+    np.testing.assert_array_equal(found.values[:, 1], frame["m1"])
+    np.testing.assert_array_equal(found.values[:, 3], frame["yes"])
+
+
+def test_two_numbers_are_two_levels(frame):
+    found = mediators_of("y ~ a | x1 | m", frame.assign(m=3 + 2.0 * frame["b"]))
+    assert found.levels == ((3.0, 5.0),)
+    np.testing.assert_array_equal(found.values[:, 0], frame["b"])
+
+
+def test_terms_of_patsy(frame):
+    found = mediators_of("y ~ a | x1 | np.log(m2) + m1", frame)
+    assert found.names == ("m1", "np.log(m2)")
+    np.testing.assert_allclose(found.values[:, 1], np.log(frame["m2"]))
+
+
+def test_dot_leaves_the_other_part_alone(frame):
+    small = frame[["y", "a", "x1", "x2", "m1", "m2"]]
+    design = Design.from_formula("y ~ a | . | m1 + m2", small)
+    assert design.covariates == ("x1", "x2")
+    assert design.mediators.names == ("m1", "m2")
+    design = Design.from_formula("y ~ a | x1 + x2 | .", small)
+    assert design.mediators.names == ("m1", "m2")
+    weighted = Design.from_formula("y ~ a | x1 | .", small.assign(w=1.0), weights="w")
+    assert weighted.mediators.names == ("x2", "m1", "m2")
+
+
+def test_without_a_third_part_there_are_none(frame):
+    assert mediators_of("y ~ a | x1", frame) is None
+
+
+def test_arrays(frame):
+    X, y, a = frame[["x1", "x2"]].to_numpy(), frame["y"], frame["a"]
+    model = cs.CausalStoNet(y, a, X, mediators=frame[["m1", "label"]])
+    assert model.design.mediators.names == ("m1", "label")
+    assert Design.from_arrays(y, a, X, mediators=frame["m1"]).mediators.names == ("m1",)
+    bare = Design.from_arrays(y, a, X, mediators=frame[["m1", "m2"]].to_numpy())
+    assert bare.mediators.names == ("m1", "m2")
+    one = Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy())
+    np.testing.assert_array_equal(one.mediators.values[:, 0], frame["m1"])
+
+
+def test_arrays_must_fit(frame):
+    X, y, a = frame[["x1", "x2"]].to_numpy(), frame["y"].to_numpy(), frame["a"].to_numpy()
+    with pytest.raises(LengthMismatchError, match="59 rows"):
+        Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy()[:-1])
+    with pytest.raises(DataError, match="one row per unit"):
+        Design.from_arrays(y, a, X, mediators=np.zeros((N, 2, 2)))
+    with pytest.raises(DataError, match="different row labels"):
+        Design.from_arrays(frame["y"], a, X, mediators=frame["m1"].iloc[::-1])
+
+
+def test_missing_values(frame):
+    frame.loc[3, "m1"] = np.nan
+    with pytest.raises(MissingValuesError, match=r"m1 \(1\)"):
+        mediators_of("y ~ a | x1 | m1 + m2", frame)
+    design = Design.from_formula("y ~ a | x1 | m1 + m2", frame, missing="drop")
+    assert (design.n_dropped, len(design.mediators.values), len(design.y)) == (1, N - 1, N - 1)
+
+
+@pytest.mark.parametrize(
+    ("formula", "error", "message"),
+    [
+        ("y ~ a | x1 | group", MediatorTypeError, "3 levels"),
+        ("y ~ a | x1 | m1 + constant", ConstantMediatorError, "'constant' is"),
+        ("y ~ a | x1 | text", ConstantMediatorError, "'text' is 'same'"),
+        ("y ~ a | x1 | copy", MediatorLeakError, "'copy' is the outcome"),
+        ("y ~ a | x1 | arm", MediatorLeakError, "'arm' is the treatment"),
+        ("y ~ a | x1 | armname", MediatorLeakError, "'armname' is the treatment"),
+        ("y ~ a | x1 | moved", MediatorLeakError, "also among the covariates, as 'x1'"),
+        ("y ~ a | x1 | m1 + double", MediatorLeakError, "'m1' and 'double' are the same"),
+        ("y ~ a | x1 + m1 | m1", FormulaError, "'m1' is named among the covariates and"),
+        ("y ~ a | . | .", FormulaError, r"'\.' stands among the covariates and"),
+        ("y ~ a | x1 | m1 - m1", FormulaError, "no mediators"),
+        ("y ~ a | x1 | y", FormulaError, "The mediator 'y' uses the outcome"),
+        ("y ~ a | x1 | m1 + np.log(a + 1)", TreatmentLeakError, "uses the treatment"),
+        ("y ~ a | x1 | nowhere", UnknownColumnError, "nowhere"),
+    ],
+)
+def test_errors_say_what_is_wrong(frame, formula, error, message):
+    data = frame.assign(
+        constant=2.5,
+        text="same",
+        copy=3 - 2 * frame["y"],
+        arm=7 - 4 * frame["a"],
+        armname=frame["a"].map({0: "control", 1: "drug"}),
+        moved=10 + 0.5 * frame["x1"],
+        double=-2 * frame["m1"],
+    )
+    with pytest.raises(error, match=message):
+        mediators_of(formula, data)
+
+
+def test_only_two_arms(frame):
+    with pytest.raises(NotAvailableError, match="two levels"):
+        mediators_of("y ~ group | x1 | m1", frame)
+
+
+def test_no_mediation_without_a_search(frame):
+    model = cs.CausalStoNet.from_formula("y ~ a | x1 | m1", frame)
+    with pytest.raises(NotAvailableError, match="structure search"):
+        model.fit("paper")
+
+
+def test_data_are_not_changed(frame):
+    before = frame.copy(deep=True)
+    design = Design.from_formula("y ~ a | x1 | m1 + label", frame)
+    design.mediators.values[:] = 0
+    pd.testing.assert_frame_equal(frame, before)
