@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -101,6 +101,10 @@ class Networks(Protocol):
 
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Nuisances of new units, X of shape (m, p) in the units of the data."""
+
+
+class ImputingNetworks(Networks, Protocol):
+    """Networks that were fitted to covariates with gaps."""
 
     def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
         """The same for units with missing covariates."""
@@ -337,7 +341,8 @@ class CausalResults(EffectInference):
         """
         X = self.design.X
         if self.imputations is not None:
-            X = self.networks.with_imputed(X, self.imputations.values)
+            networks = cast("ImputingNetworks", self.networks)
+            X = networks.with_imputed(X, self.imputations.values)
         return diagnostics.balance(
             self.nuisances,
             X,
@@ -422,7 +427,7 @@ class CausalResults(EffectInference):
         X, missing = self.design.gaps.transform(self.design.spec, data)
         if missing is None:
             return self.networks.predict(X)
-        return self.networks.predict_incomplete(X, missing)
+        return cast("ImputingNetworks", self.networks).predict_incomplete(X, missing)
 
     def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
         """Codes of the treatments that new units received, shape (m,)."""
