@@ -23,6 +23,9 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
     │   ├── TreatmentLeakError             a covariate that is the treatment
+    │   ├── MediatorTypeError (TypeError)  a mediator that is neither number nor two levels
+    │   ├── ConstantMediatorError          a mediator without variation
+    │   ├── MediatorLeakError              a mediator that is another variable
     │   ├── DoseRangeError                 doses outside those of the data
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
@@ -36,6 +39,7 @@ from __future__ import annotations
 __all__ = [
     "CStoNetError",
     "ColumnTypeError",
+    "ConstantMediatorError",
     "ConstantOutcomeError",
     "ConstantTreatmentError",
     "DataError",
@@ -45,6 +49,8 @@ __all__ = [
     "FormulaError",
     "InfiniteValuesError",
     "LengthMismatchError",
+    "MediatorLeakError",
+    "MediatorTypeError",
     "MissingValuesError",
     "NotAvailableError",
     "NumericalError",

@@ -1,9 +1,9 @@
-"""Reading ``outcome ~ treatment | covariates``.
+"""Reading ``outcome ~ treatment | covariates [| mediators]``.
 
 The formula is split here, before patsy sees any of it: to patsy ``a | x1`` would be a bitwise or.
 Each part is a sum of terms. A term is, in this order of precedence,
 
-* ``.``, every column that no earlier part names;
+* ``.``, every column that no other part names;
 * a column, by its name, letter for letter, or as ``Q("any name")``;
 * ``0`` or ``1``, an intercept, which changes nothing: the network has its own;
 * anything else, e.g. ``np.log(x)``, ``C(g)``, ``x1:x2``: Python code, which patsy evaluates.
@@ -63,7 +63,7 @@ class Formula:
     outcome, treatment : str
         A column name or a Python expression each.
     covariates, mediators : tuple of Term
-        The terms of the third and fourth part; without a fourth part there are no mediators.
+        The terms after the first and the second ``|``; without the latter there are no mediators.
     """
 
     text: str

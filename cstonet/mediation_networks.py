@@ -70,8 +70,9 @@ def mediation_plan(design: Design, options: FitOptions, *, preset: str, seed: in
     return make_plan(outcome_design(design), options, preset=preset, seed=seed)
 
 
-def _mediator_plan(plan: Plan, inputs: int, families: tuple[BlockFamily, ...]) -> Plan:
+def _mediator_plan(plan: Plan, inputs: int, binary: NDArray[np.bool_]) -> Plan:
     """The same plan for networks of the mediators."""
+    families: tuple[BlockFamily, ...] = tuple("bernoulli" if b else "gaussian" for b in binary)
     if plan.search_network is None:
         raise ValueError("the plan of a mediation has a search")
     prior = plan.training.prior
@@ -189,20 +190,12 @@ def train_mediation(
         The networks, and the out-of-fold nuisances of each repetition.
     """
     mediators, p = mediators_of(design), design.X.shape[1]
-    columns = tuple(range(p, p + len(mediators.names)))
-    few = len(columns) <= HELD_WITHOUT_TEST
-    scope = SearchScope(
-        always=columns if few else (),
-        one_of=() if few else columns,
-        familiar=columns,
-        barred=columns,
-    )
     outcome, inputs = train_networks(
         outcome_design(design),
         plan,
         threads=threads,
         progress=_half(progress, 0),
-        scope=scope,
+        scope=_outcome_scope(p, len(mediators.names)),
     )
     units = MediatorUnits.of(mediators, design.weights, outcome.x_scaling, p)
     values = units.standardise(mediators.values)
@@ -210,27 +203,22 @@ def train_mediation(
     data = x_scaling.dataset(design.X, plan.pack_bytes)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights
     held = [_held(nets, p) for nets in outcome.chosen]
-    jobs = []
-    for kept, nets in zip(held, outcome.chosen, strict=True):
-        families: tuple[BlockFamily, ...] = tuple(
-            "bernoulli" if mediators.binary[j] else "gaussian" for j in kept
-        )
-        known = tuple(sorted({int(j) for net in nets for j in net.inputs if j < p}))
-        jobs.append(
-            FoldJob(
-                data=TrainingData(
-                    covariates=data,
-                    visible=np.ascontiguousarray(
-                        np.column_stack([design.treatment, values[:, kept]]), dtype=np.float32
-                    ),
-                    weights=weights.astype(np.float32),
-                    family="binomial" if mediators.binary[kept].any() else "gaussian",
-                    outcomes=len(kept),
+    jobs = [
+        FoldJob(
+            data=TrainingData(
+                covariates=data,
+                visible=np.ascontiguousarray(
+                    np.column_stack([design.treatment, values[:, kept]]), dtype=np.float32
                 ),
-                plan=_mediator_plan(plan, p, families),
-                scope=SearchScope(models=("outcome",), familiar=known, adjust=known),
-            )
+                weights=weights.astype(np.float32),
+                family="binomial" if mediators.binary[kept].any() else "gaussian",
+                outcomes=len(kept),
+            ),
+            plan=_mediator_plan(plan, p, mediators.binary[kept]),
+            scope=_mediator_scope(nets, p),
         )
+        for kept, nets in zip(held, outcome.chosen, strict=True)
+    ]
     results = run_folds(jobs, outcome.splits, threads, _half(progress, 1))
     mediator = FittedNetworks(
         plan=jobs[0].plan,
@@ -261,6 +249,24 @@ def train_mediation(
     )
     networks = MediationNetworks(outcome=outcome, mediator=mediator, folds=folds, units=units)
     return networks, networks.predict_out_of_fold(inputs.covariates, data, values)
+
+
+def _outcome_scope(p: int, mediators: int) -> SearchScope:
+    """The outcome network's search: mediators come after p covariates, and never explain A."""
+    columns = tuple(range(p, p + mediators))
+    few = mediators <= HELD_WITHOUT_TEST
+    return SearchScope(
+        always=columns if few else (),
+        one_of=() if few else columns,
+        familiar=columns,
+        barred=columns,
+    )
+
+
+def _mediator_scope(outcome: tuple[TrainedNetwork, ...], p: int) -> SearchScope:
+    """The mediator network's search: the covariates of the other models are familiar to it."""
+    known = tuple(sorted({int(j) for net in outcome for j in net.inputs if j < p}))
+    return SearchScope(models=("outcome",), familiar=known, adjust=known)
 
 
 def _held(networks: tuple[TrainedNetwork, ...], p: int) -> NDArray[np.int64]:

@@ -75,6 +75,11 @@ def mediation_notes(results: MediationResults) -> Iterator[str]:
         f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
     )
     yield _note_ratio(results)
+    if results.plan.repeats > 1:
+        yield (
+            f"Estimates average the {results.plan.repeats} repetitions of the cross-fitting; "
+            "standard errors are those of a single one, plus what the repetitions differ by."
+        )
 
 
 def _note_share(results: MediationResults) -> str:

@@ -43,6 +43,8 @@ class MediatorLaw:
         c_jk: effect of mediator k's residual on mediator j's predictor; zero unless k precedes j.
     variance : (J,) float64
         Variance of each gaussian mediator given those before it; 1 for binary ones.
+    marginal : (J,) float64
+        Residual variance of each mediator by itself.
     noise : (K, J) float64
         Draws: innovations of gaussian mediators with variance one, uniform numbers for binary ones.
     """
@@ -50,6 +52,7 @@ class MediatorLaw:
     binary: NDArray[np.bool_]
     shifts: FloatArray
     variance: FloatArray
+    marginal: FloatArray
     noise: FloatArray
 
     @classmethod
@@ -92,7 +95,8 @@ class MediatorLaw:
                 variance[j] = max(float(np.average(left**2, weights=weights)), _SMALLEST_VARIANCE)
                 innovations[:, j] = left
             before.append(j)
-        return cls(binary, shifts, variance, _draws(innovations, binary, rng))
+        marginal = np.maximum(np.average(residuals**2, axis=0, weights=weights), variance * ~binary)
+        return cls(binary, shifts, variance, marginal, _draws(innovations, binary, rng))
 
     def log_density(self, values: FloatArray, means: FloatArray) -> FloatArray:
         """Log f(m | a, x) of rows (m, J), up to a constant; shape (m,)."""
@@ -145,17 +149,13 @@ class MediatorLaw:
         position = int(np.flatnonzero(gaussian == j)[0])
         factor = np.eye(len(gaussian)) - self.shifts[np.ix_(gaussian, gaussian)]
         precision = factor.T @ (factor / self.variance[gaussian, None])
-        covariance = np.linalg.inv(precision)
         # What is left of the gaussian residuals once the binary ones have shifted them.
         residuals = values - means
         shifted = residuals[:, self.binary] @ self.shifts[np.ix_(gaussian, self.binary)].T
         left = residuals[:, gaussian] - np.linalg.solve(factor, shifted.T).T
         spread = 1 / precision[position, position]
         distance = left @ precision[position] * spread
-        # Binary mediators add to the marginal variance what their residuals explain.
-        total = covariance[position, position] + float(
-            np.mean(np.linalg.solve(factor, shifted.T)[position] ** 2)
-        )
+        total = self.marginal[j]
         log_ratio = 0.5 * distance**2 / spread - 0.5 * (values[:, j] - own) ** 2 / total
         return np.asarray(np.exp(log_ratio) * np.sqrt(spread / total))
 

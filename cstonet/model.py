@@ -289,8 +289,8 @@ class CausalStoNet:
         fold = fold_numbers(networks.outcome.splits, plan.folds, len(design.y))
         prediction = averaged(repetitions)
         nuisances = mediation_nuisances(design, prediction, fold)
-        estimated = estimate_mediation(nuisances, clip=plan.clip)
         singles = [estimate_repetition(design, one, fold, plan.clip) for one in repetitions]
+        estimated = estimate_mediation(nuisances, clip=plan.clip).over_repetitions(singles)
         return MediationResults(
             design=design,
             plan=plan,

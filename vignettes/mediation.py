@@ -27,12 +27,13 @@ import cstonet as cs
 # %% [markdown]
 # ## The data
 #
-# Nobody was randomised: x1 and x2 decide who is treated, and they also move the mediators or the
-# outcome. The treatment changes three mediators, whose residuals are correlated. The first two act
-# on the outcome, the third does nothing to it. Fifteen of twenty covariates are noise.
+# Nobody was randomised: x1, x2 and x3 decide who is treated, and each of them also moves the
+# mediators or the outcome. The treatment changes three mediators, whose residuals are correlated.
+# The first two act on the outcome, the third does nothing to it. Forty-five of fifty covariates are
+# noise.
 
 # %%
-sim = cs.datasets.three_mediators(n=1000, p=20, seed=1)
+sim = cs.datasets.three_mediators(n=2000, p=50, seed=1)
 sim.data.iloc[:4, :8].round(2)
 
 # %% [markdown]

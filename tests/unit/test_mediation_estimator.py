@@ -158,6 +158,29 @@ def test_proportion_by_the_delta_method(simulation):
     assert not estimated.uncertain_total
 
 
+def test_covariance_over_repetitions(simulation):
+    nuisances = simulation.nuisances()
+    rng = np.random.default_rng(0)
+    noise = 0.1 * rng.normal(size=(2, *nuisances.mu.shape))
+    singles = [
+        estimate_mediation(replace(nuisances, mu=nuisances.mu + one), clip=0.01) for one in noise
+    ]
+    both = estimate_mediation(replace(nuisances, mu=nuisances.mu + noise.mean(axis=0)), clip=0.01)
+    found = both.over_repetitions(singles)
+    np.testing.assert_array_equal(found.effects.estimates, both.effects.estimates)
+    gaps = [single.effects.estimates - both.effects.estimates for single in singles]
+    expected = sum(
+        single.effects.covariance + gap[:, None] * gap
+        for single, gap in zip(singles, gaps, strict=True)
+    )
+    np.testing.assert_allclose(found.effects.covariance, expected / 2, rtol=1e-12)
+    # TE stays the sum of the other two, and a single repetition changes nothing.
+    variance = found.effects.covariance
+    assert variance[0, 0] == pytest.approx(variance[1:, 1:].sum(), rel=1e-12)
+    alone = both.over_repetitions([both])
+    np.testing.assert_array_equal(alone.effects.covariance, both.effects.covariance)
+
+
 def test_small_total_effect_is_uncertain(simulation):
     nuisances = simulation.nuisances()
     shift = simulation.effects["TE"] * (nuisances.treatment == 1)
