@@ -21,9 +21,9 @@ tried once: a pure interaction has no other trace.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,16 @@ class TrainingData:
         return self.visible[:, -self.outcomes :].astype(np.float64)
 
 
+class Imputer(Protocol):
+    """What a search needs of the imputation of missing covariates."""
+
+    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
+        """Completions of rows with gaps, for a network that reads these covariates."""
+
+    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
+        """Complete the covariates as a network sees them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """One step of a search, for the record."""
@@ -131,6 +141,8 @@ class StructureSearch:
         Called now and then; may raise to stop.
     scope
         What the search may do.
+    imputer
+        Completes covariates with gaps after each refit; None if there are none.
     """
 
     def __init__(
@@ -146,6 +158,7 @@ class StructureSearch:
         threads: int,
         stop: Callable[[int], object] | None = None,
         scope: SearchScope | None = None,
+        imputer: Imputer | None = None,
     ) -> None:
         self._scope = SearchScope() if scope is None else scope
         self._always = self._scope.always
@@ -158,6 +171,7 @@ class StructureSearch:
         self._seed = seed
         self._threads = threads
         self._stop = stop
+        self._imputer = imputer
         self._rows = np.sort(np.concatenate([split.fit, split.validation]))
         self._refits = 0
         self._round = 0
@@ -349,6 +363,7 @@ class StructureSearch:
             self._threads,
             self._stop,
             structure.masks(network, self._treatment_units),
+            None if self._imputer is None else self._imputer.candidates(inputs),
         )[0]
         if result.failure:
             raise NumericalError(
@@ -356,6 +371,8 @@ class StructureSearch:
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
+        if self._imputer is not None:
+            data = self._data = self._imputer.update([net])
         treatment = data.treatment[rows]
         if network.continuous:
             at_dose = evaluate(net, data.covariates, rows, treatment)
