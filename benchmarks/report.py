@@ -1,7 +1,8 @@
 """Tables and plots of the accuracy benchmarks, from their results files.
 
-Reads ``accuracy.jsonl``, ``timing.jsonl`` and ``real.jsonl`` of the results folder, as far as
-they are there, and writes ``REPORT.md`` with its pictures beside them.
+Reads ``accuracy.jsonl``, ``timing.jsonl``, ``real.jsonl``, ``effects.jsonl``, ``dose.jsonl`` and
+``missing.jsonl`` of the results folder, as far as they are there, and writes ``REPORT.md`` with its
+pictures beside them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 
 mpl.use("Agg")
 
+import dose
+import effects
+import missing
 from common import RESULTS, Record, read_records
 from loaders import FAMILIES
 from metrics import ORACLE, Summary, by_method, selection_rates, summarize, truth_of
@@ -25,6 +29,13 @@ from plots import Panel, plot_coverage, plot_error_by_n, plot_errors
 SCALED_FAMILIES = ("acic2019",)
 # Families small enough for a table of every error.
 MAX_SETS_LISTED = 5
+
+# What has a report of its own: title, results file, and what makes lines of the results.
+OTHER_SECTIONS: tuple[tuple[str, str, Callable[[list[Record]], str]], ...] = (
+    ("Three arms, mediations", effects.FILE, effects.report),
+    ("Continuous treatments", "dose.jsonl", dose.report),
+    ("Missing covariates", "missing.jsonl", missing.report),
+)
 
 INTRODUCTION = """\
 # Accuracy
@@ -226,6 +237,10 @@ def write_report(folder: Path) -> Path:
         text += timing_section(timing)
     if real:
         text += real_section(real, folder)
+    for title, name, lines in OTHER_SECTIONS:
+        records = read_records(folder / name)
+        if records:
+            text += [f"\n## {title}\n", "```", lines(records), "```"]
     path = folder / "REPORT.md"
     path.write_text("\n".join(part for part in text if part), encoding="utf-8")
     return path

@@ -73,6 +73,33 @@ class Dataset:
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float32]: ...
 
+class Gaps:
+    def __init__(
+        self, first: NDArray[np.int64], column: NDArray[np.int64], columns: int
+    ) -> None: ...
+
+class Candidates:
+    def __init__(
+        self,
+        first: NDArray[np.int64],
+        column: NDArray[np.int64],
+        columns: int,
+        values: NDArray[np.float32],
+        log_weight: NDArray[np.float32],
+    ) -> None: ...
+
+def completed(data: Dataset, gaps: Gaps, values: NDArray[np.float32]) -> Dataset: ...
+def candidate_log_likelihood(
+    network: NetworkSpec,
+    weights: list[NDArray[np.float32]],
+    biases: list[NDArray[np.float32]],
+    inputs: NDArray[np.int64],
+    data: Dataset,
+    candidates: Candidates,
+    visible: NDArray[np.float32],
+    variances: Sequence[float],
+    threads: int,
+) -> NDArray[np.float32]: ...
 def score_statistics(
     data: Dataset,
     rows: NDArray[np.int64],
@@ -92,6 +119,7 @@ def train(
     threads: int,
     progress: Callable[[int], object] | None = None,
     structure: list[NDArray[np.float32]] | None = None,
+    candidates: Candidates | None = None,
 ) -> list[TaskResult]: ...
 def predict(
     network: NetworkSpec,
@@ -132,6 +160,17 @@ def sweep(
     stream: Stream,
     iteration: int,
 ) -> SweepResult: ...
+def move_candidates(
+    network: NetworkSpec,
+    weights: Arrays,
+    biases: Arrays,
+    x: NDArray[np.float32],
+    candidates: Candidates,
+    visible: NDArray[np.float32],
+    variances: Sequence[float],
+    stream: Stream,
+    steps: int,
+) -> list[int]: ...
 def update(
     network: NetworkSpec,
     optimizer_options: OptimizerOptions,

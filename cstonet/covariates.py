@@ -160,6 +160,19 @@ class CovariateSpec:
         """Names of the columns they are made of."""
         return _flat(block.columns for block in self.blocks)
 
+    def covariates_of_columns(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data: the covariates that are made of it, by number."""
+        found: dict[str, tuple[int, ...]] = {}
+        first = 0
+        for block in self.blocks:
+            width = len(block.names)
+            for j, name in enumerate(block.columns):
+                single = isinstance(block, NumericBlock)
+                places = (first + j,) if single else tuple(range(first, first + width))
+                found[name] = found.get(name, ()) + places
+            first += width
+        return found
+
     def transform(self, data: pd.DataFrame | NDArray[Any]) -> NDArray[np.floating]:
         """The covariate matrix for new data.
 
@@ -182,13 +195,20 @@ class CovariateSpec:
         LengthMismatchError
             If an array has another number of columns.
         """
-        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
-        other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
-        sources = Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        sources = self.sources(data)
         gaps = sources.gaps()
         if gaps.counts:
-            raise gaps.error("Leave these rows out of the new data, or fill the gaps in.")
+            raise gaps.error(
+                "Leave these rows out of the new data, or fill the gaps in; a model fitted with "
+                "missing='mar' to data with such gaps would fill them."
+            )
         return self.build(sources)
+
+    def sources(self, data: pd.DataFrame | NDArray[Any]) -> Sources:
+        """The columns of new data that the covariates are made of, gaps and all."""
+        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
+        other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
+        return Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
 
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The covariate matrix (n, p) from columns without missing values."""

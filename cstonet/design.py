@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
+from .gaps import CovariateGaps, fill_sources
 from .leaks import check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
@@ -41,7 +42,7 @@ from .sources import Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
-Missing = Literal["raise", "drop"]
+Missing = Literal["raise", "drop", "mar", "mnar"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +85,8 @@ class Design:
         Values of a continuous treatment.
     mediators : Mediators or None
         What lies between treatment and outcome, if the formula names any.
+    gaps : CovariateGaps, or None
+        Missing values of the covariates, where they are to be imputed; X holds start values there.
     """
 
     y: NDArray[np.float64]
@@ -103,6 +106,7 @@ class Design:
     n_dropped: int
     dose: NDArray[np.float64] | None = None
     mediators: Mediators | None = None
+    gaps: CovariateGaps | None = None
 
     @classmethod
     def from_formula(
@@ -132,8 +136,10 @@ class Design:
         reference : level of the treatment, optional
             What the other levels are compared with; by default the first of the sorted levels, or
             of a pandas category.
-        missing : {"raise", "drop"}
-            What to do about rows with missing values in any column used.
+        missing : {"raise", "drop", "mar", "mnar"}
+            What to do about missing values: refuse them, leave out rows that have any, or impute
+            those of covariates, assuming that they are missing at random given everything
+            observed ("mar"), or not at random ("mnar").
         weights : array-like (n,) or str, optional
             Observation weights, or the name of their column.
 
@@ -269,9 +275,16 @@ class _Raw:
             dose = dose_values(raw.treatment, weights)
         else:
             check_arms(codes, levels, raw.treatment.name, weights)
-        spec = CovariateSpec.fit(raw.selected, raw.sources, source=raw.source)
-        X = spec.build(raw.sources)
-        names = spec.names
+        sources, filled = raw.sources, None
+        if missing in ("mar", "mnar") and sources.gaps().counts:
+            raw._check_imputable(missing, found_kind)
+            filled = fill_sources(sources)
+            sources = filled.sources
+        spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
+        X = spec.build(sources)
+        names, gaps = spec.names, None
+        if filled is not None:
+            gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
         if dose is None:
             check_no_treatment(X, names, codes, raw.treatment.name)
         else:
@@ -297,21 +310,40 @@ class _Raw:
             mediators=None
             if raw.mediators is None
             else raw.mediators.check(y, codes, X, names, found_kind),
+            gaps=gaps,
         )
 
+    def _check_imputable(self, missing: Missing, kind: TreatmentKind) -> None:
+        """Refuse analyses whose networks cannot weigh imputations of covariates."""
+        if kind == "continuous" or self.mediators is not None:
+            what = "a continuous treatment" if self.mediators is None else "mediators"
+            raise self.sources.gaps().error(
+                f"missing={missing!r} is not available with {what}. Leave these rows out with "
+                "missing='drop', or fill the gaps in before the fit."
+            )
+
     def _complete(self, missing: Missing) -> _Raw:
-        """The rows without gaps, the same ones for every variable."""
+        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
         gaps = self.outcome.gaps | self.treatment.gaps
         if self.weights is not None:
             gaps |= self.weights.gaps
-        gaps |= self.sources.gaps()
         if self.mediators is not None:
             gaps |= self.mediators.sources.gaps()
+        if missing in ("mar", "mnar"):
+            if gaps.counts:
+                raise gaps.error(
+                    f"missing={missing!r} imputes covariates only. Leave out the rows without "
+                    "outcome, treatment, weight or mediators, for example with "
+                    "data.dropna(subset=[...])."
+                )
+            return self
+        gaps |= self.sources.gaps()
         if not gaps.counts:
             return self
         if missing == "raise":
             raise gaps.error(
-                "Leave these rows out with missing='drop', or fill the gaps in before the fit."
+                "Impute covariates with missing='mar' (missing at random given what is observed) "
+                "or missing='mnar' (not at random), or leave these rows out with missing='drop'."
             )
         keep = ~gaps.rows
         n, n_kept = len(keep), int(keep.sum())
@@ -339,7 +371,7 @@ def _check_options(family: object, treatment: object, missing: object) -> None:
     for name, value, choices in (
         ("family", family, ("gaussian", "binomial", None)),
         ("treatment", treatment, ("binary", "multilevel", "continuous", None)),
-        ("missing", missing, ("raise", "drop")),
+        ("missing", missing, get_args(Missing)),
     ):
         if value not in choices:
             raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import Effects
@@ -26,6 +26,26 @@ def check_alpha(alpha: float) -> None:
     """Raise OptionError unless 1 - alpha is a confidence level."""
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
+
+
+def critical_values(effects: Effects, alpha: float) -> FloatArray:
+    """Quantiles 1 - alpha/2 of |estimate - truth| / error, shape (k,): normal, or Student's t.
+
+    Effects from imputations have degrees of freedom.
+    """
+    if effects.freedom is None:
+        return np.full(len(effects.names), -ndtri(alpha / 2))
+    quantiles: FloatArray = stdtrit(effects.freedom, 1 - alpha / 2)
+    return quantiles
+
+
+def two_sided(effects: Effects, z: FloatArray) -> FloatArray:
+    """Two-sided p-values of studentised estimates, shape (k,)."""
+    if effects.freedom is None:
+        normal: FloatArray = 2 * ndtr(-np.abs(z))
+        return normal
+    student: FloatArray = 2 * stdtr(effects.freedom, -np.abs(z))
+    return student
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +81,16 @@ class Effect:
         position = effects.names.index(name)
         estimate = float(effects.estimates[position])
         se = float(effects.standard_errors[position])
-        half = float(-ndtri(alpha / 2)) * se
+        half = float(critical_values(effects, alpha)[position]) * se
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.divide(estimate, se)
+            z = np.divide(effects.estimates, effects.standard_errors)
         return cls(
             name=name,
             estimate=estimate,
             se=se,
             lower=estimate - half,
             upper=estimate + half,
-            pvalue=float(2 * ndtr(-abs(z))),
+            pvalue=float(two_sided(effects, z)[position]),
             alpha=alpha,
         )
 
@@ -176,10 +196,10 @@ class EffectInference:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of the hypotheses that each effect is zero."""
-        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())))
+        return self._series(two_sided(self.effects, np.asarray(self.tvalues, dtype=np.float64)))
 
     def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> pd.DataFrame:
-        """Confidence limits, normal approximation.
+        """Confidence limits, normal approximation; from Student's t where values were imputed.
 
         Parameters
         ----------
@@ -197,7 +217,7 @@ class EffectInference:
             Lower limits in column 0, upper limits in column 1.
         """
         check_alpha(alpha)
-        critical = np.full(len(self.effects.names), -ndtri(alpha / 2))
+        critical = critical_values(self.effects, alpha)
         if simultaneous:
             first_mean = self.effects.n_contrasts
             for family in (slice(0, first_mean), slice(first_mean, None)):

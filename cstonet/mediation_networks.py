@@ -248,7 +248,7 @@ def train_mediation(
         )
     )
     networks = MediationNetworks(outcome=outcome, mediator=mediator, folds=folds, units=units)
-    return networks, networks.predict_out_of_fold(inputs, data, values)
+    return networks, networks.predict_out_of_fold(inputs.covariates, data, values)
 
 
 def _outcome_scope(p: int, mediators: int) -> SearchScope:

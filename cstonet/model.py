@@ -14,7 +14,14 @@ from cstonet.design import Design, Family, Missing, TreatmentKind
 from cstonet.dose_model import estimate_doses
 from cstonet.dose_results import DoseResults
 from cstonet.errors import OptionError
-from cstonet.estimators import Effects, Nuisances, estimate_effects, estimate_mediation
+from cstonet.estimators import (
+    Effects,
+    Nuisances,
+    estimate_effects,
+    estimate_mediation,
+    pooled_effects,
+)
+from cstonet.imputation import impute
 from cstonet.mediation import estimate as estimate_repetition
 from cstonet.mediation import mediation_nuisances, mediation_selection, mediator_table
 from cstonet.mediation_models import averaged
@@ -53,8 +60,9 @@ class CausalStoNet:
         Kind of treatment; inferred by default.
     reference : level of the treatment, optional
         What the other levels are compared with; by default the first.
-    missing : {"raise", "drop"}
-        What to do with missing values.
+    missing : {"raise", "drop", "mar", "mnar"}
+        What to do with missing values: refuse them, leave out the rows, or impute covariates that
+        are missing at random given everything observed ("mar") or not at random ("mnar").
     weights : array_like, (n,), optional
         Sampling weights of the rows.
     mediators : array_like (n,) or (n, J), or DataFrame, optional
@@ -209,7 +217,7 @@ class CausalStoNet:
             networks, data = train_networks(design, plan, threads=threads, progress=report)
         if design.dose is not None:
             selection = selection_table(design.covariates, networks)
-            doses = estimate_doses(design, design.dose, plan, networks, data, selection)
+            doses = estimate_doses(design, design.dose, plan, networks, data.covariates, selection)
             return DoseResults(
                 design=design,
                 plan=plan,
@@ -221,8 +229,8 @@ class CausalStoNet:
             )
         fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
-        def estimate(prediction: Prediction) -> tuple[Nuisances, Effects]:
-            nuisances = Nuisances(
+        def nuisances_at(prediction: Prediction) -> Nuisances:
+            return Nuisances(
                 y=design.y,
                 treatment=design.treatment,
                 mu=prediction.mu,
@@ -230,7 +238,9 @@ class CausalStoNet:
                 weights=design.weights,
                 fold=fold,
             )
-            return nuisances, estimate_effects(
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            return estimate_effects(
                 nuisances,
                 levels=design.treatment_levels,
                 clip=plan.clip,
@@ -238,9 +248,21 @@ class CausalStoNet:
                 kind="binary" if design.treatment_kind == "binary" else "multilevel",
             )
 
-        repetitions = networks.predict_out_of_fold(data)
-        nuisances, effects = estimate(mean_prediction(repetitions))
-        singles = [estimate(prediction)[1] for prediction in repetitions]
+        repetitions = networks.predict_out_of_fold(data.covariates)
+        nuisances = nuisances_at(mean_prediction(repetitions))
+        if networks.gaps is None:
+            imputations, effects = None, estimate(nuisances)
+        else:
+            imputations, alone = impute(
+                networks, networks.imputation, data, networks.gaps, plan.imputations
+            )
+            repetitions = [
+                whole.with_rows(imputations.rows, part)
+                for whole, part in zip(repetitions, alone, strict=True)
+            ]
+            effects = pooled_effects(estimate, nuisances, imputations)
+            nuisances = imputations.averaged(nuisances)
+        singles = [estimate(nuisances_at(prediction)) for prediction in repetitions]
         return CausalResults(
             design=design,
             plan=plan,
@@ -254,6 +276,7 @@ class CausalStoNet:
             networks=networks,
             notes=training_notes(networks) + spread_note(effects, singles),
             runtime=time.perf_counter() - began,
+            imputations=imputations,
         )
 
     def _fit_mediation(

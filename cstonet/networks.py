@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cstonet import _core
+from cstonet.conditionals import Entries
 from cstonet.network import NetworkSpec
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
 from cstonet.splits import Split
 from cstonet.structure import Structure
 
+if TYPE_CHECKING:
+    from cstonet.imputation import GapData, ImputationModel
+
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
+# First word of the seed sequences of draws for new rows with gaps.
+_NEW_ROWS = 6
 
 # Each activation's value, and its slope as a function of its value.
 ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -226,6 +232,12 @@ class Prediction:
     mu: NDArray[np.float64]
     propensity: NDArray[np.float64]
 
+    def with_rows(self, rows: NDArray[np.int64], part: Prediction) -> Prediction:
+        """The same with other predictions in some rows."""
+        mu, propensity = self.mu.copy(), self.propensity.copy()
+        mu[rows], propensity[rows] = part.mu, part.propensity
+        return Prediction(mu, propensity)
+
 
 def mean_prediction(parts: Sequence[Prediction]) -> Prediction:
     """The average of several predictions of the same rows."""
@@ -253,6 +265,9 @@ class FittedNetworks:
         One row per move of the structure search; empty without one.
     dose_scale
         Units of a continuous treatment, see :mod:`cstonet.dose_networks`.
+    gaps, imputation
+        What is missing in the covariates, and per fold how it is imputed; None and empty if
+        nothing is.
     """
 
     plan: Plan
@@ -266,6 +281,8 @@ class FittedNetworks:
     search: pd.DataFrame
     threads: int
     dose_scale: OutcomeScale | None = None
+    gaps: GapData | None = None
+    imputation: tuple[ImputationModel, ...] = ()
 
     @property
     def n_nonzero(self) -> int:
@@ -301,19 +318,65 @@ class FittedNetworks:
         data, rows = self.x_scaling.dataset(X, 0), np.arange(X.shape[0])
         return mean_prediction([self._average(fold, data, rows) for fold in self.chosen])
 
-    def predict_out_of_fold(self, data: _core.Dataset) -> list[Prediction]:
+    def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
+        """Nuisances at new rows, averaged over draws of their missing covariates.
+
+        Parameters
+        ----------
+        X : (m, p)
+            Covariates, with anything in the gaps.
+        missing : (m, number of incomplete variables)
+            Where the gaps are. They are drawn given the observed covariates of the row.
+        """
+        data = self.x_scaling.dataset(X, self.plan.pack_bytes)
+        everywhere = mean_prediction(
+            [self._average(fold, data, np.arange(X.shape[0])) for fold in self.chosen]
+        )
+        parts = []
+        for number, (networks, model) in enumerate(zip(self.chosen, self.imputation, strict=True)):
+            covariates = model.covariates.on_rows(missing)
+            entries = Entries.of(covariates.variables, np.ones(X.shape[0], dtype=bool))
+            gaps = _core.Gaps(entries.first, entries.column, X.shape[1])
+            rng = np.random.default_rng([_NEW_ROWS, self.plan.seed, number])
+            draws = covariates.draw(data, entries, self.plan.imputations, rng)
+            for values in draws.T:
+                completed = _core.completed(data, gaps, np.ascontiguousarray(values))
+                parts.append(self._average(networks, completed, entries.rows))
+        return everywhere.with_rows(entries.rows, mean_prediction(parts))
+
+    def with_imputed(
+        self, X: NDArray[np.floating], values: NDArray[np.float32]
+    ) -> NDArray[np.floating]:
+        """A copy of the training rows' covariates (n, p) with means of imputed values (e, M)."""
+        if self.gaps is None:
+            return X
+        entries, scaling = self.gaps.entries, self.x_scaling
+        completed = X.copy()
+        scale = scaling.inverse_scale[entries.column]
+        mean = values.mean(axis=1) / np.where(scale > 0, scale, 1.0)
+        completed[entries.rows[entries.row], entries.column] = mean + scaling.center[entries.column]
+        return completed
+
+    def predict_out_of_fold(
+        self, data: _core.Dataset, rows: NDArray[np.int64] | None = None
+    ) -> list[Prediction]:
         """Nuisances at the training rows, each from networks that did not train on it.
 
-        One prediction per repetition of the cross-fitting.
+        One prediction per repetition of the cross-fitting, of all rows or of some, shape (m,).
         """
         folds = list(zip(self.splits, self.chosen, strict=True))
         levels = self.plan.network.treatment_width + 1
+        wanted = np.arange(data.rows) if rows is None else rows
+        # Of every row: where its prediction goes, or -1.
+        place = np.full(data.rows, -1)
+        place[wanted] = np.arange(len(wanted))
         predictions = []
         for first in range(0, len(folds), self.plan.folds):
-            mu, propensity = np.empty((data.rows, levels)), np.empty((data.rows, levels))
+            mu, propensity = np.empty((len(wanted), levels)), np.empty((len(wanted), levels))
             for split, networks in folds[first : first + self.plan.folds]:
-                part = self._average(networks, data, split.test)
-                mu[split.test], propensity[split.test] = part.mu, part.propensity
+                test = split.test[place[split.test] >= 0]
+                part = self._average(networks, data, test)
+                mu[place[test]], propensity[place[test]] = part.mu, part.propensity
             predictions.append(Prediction(mu, propensity))
         return predictions
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +30,8 @@ Auto: TypeAlias = Literal["auto"]
 Activation: TypeAlias = Literal["tanh", "sigmoid", "relu"]
 Decay: TypeAlias = Literal["none", "polynomial", "cosine"]
 VarianceKind: TypeAlias = Literal["paper", "influence"]
+# Columns with the columns that each depends on.
+Neighbours: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 LARGEST_SEED = 2**63 - 1
 
@@ -246,7 +249,7 @@ class SearchOptions:
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
     outcome_margin: float = 0.1
-    treatment_margin: float = 0.5
+    treatment_margin: float = 1.0
     rounds: int = 25
     adjust: Literal["union", "own"] = "union"
     screen: int | None = None
@@ -304,6 +307,13 @@ class FitOptions:
         Standardised covariates are held within ± this.
     pack_bytes
         Covariates are packed into a float32 copy up to this size, and read in place above it.
+    imputations
+        Imputations of missing covariates that the effects are averaged over.
+    candidates
+        Completions of a row with gaps that the networks choose from.
+    neighbours
+        For columns with gaps, the columns that they depend on given all others, such as
+        ``{"x1": ["x2", "x3"]}``; those of columns not named are estimated.
     """
 
     training: TrainingOptions
@@ -323,6 +333,9 @@ class FitOptions:
     variance: VarianceKind = "paper"
     outlier_limit: float = 1e6
     pack_bytes: int = 4 * 2**30
+    imputations: int = 20
+    candidates: int = 50
+    neighbours: Mapping[str, Sequence[str]] | Neighbours | None = None
 
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
@@ -341,6 +354,24 @@ class FitOptions:
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance", ("paper", "influence"))
         check_integer(self, "pack_bytes", 0, 2**62)
+        check_integer(self, "imputations", 2, 10_000)
+        check_integer(self, "candidates", 2, 100_000)
+        self._check_neighbours()
+
+    def _check_neighbours(self) -> None:
+        """Turn a mapping of names into a value that cannot change."""
+        given = self.neighbours
+        if given is None:
+            return
+        pairs = given.items() if isinstance(given, Mapping) else given
+        try:
+            fixed = tuple((str(name), tuple(map(str, others))) for name, others in pairs)
+        except (TypeError, ValueError):
+            fixed = ()
+        texts = any(isinstance(others, str) for _, others in pairs) if fixed else True
+        if texts and given:
+            fail(self, "neighbours", given, 'a mapping such as {"x1": ["x2", "x3"]}')
+        object.__setattr__(self, "neighbours", fixed)
 
     def _check_hidden(self) -> None:
         if isinstance(self.hidden, str) and self.hidden == "auto":

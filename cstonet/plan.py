@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ from cstonet.errors import OptionError
 from cstonet.network import BlockFamily, NetworkSpec, causal_network
 from cstonet.options import (
     FitOptions,
+    Neighbours,
     SamplerOptions,
     SearchOptions,
     StageOptions,
@@ -52,7 +54,7 @@ class Plan:
     search, search_network, search_treatment_units
         The same for the working networks of the structure search; None and 0 without one.
     starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance, outlier_limit,
-    pack_bytes
+    pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.options.FitOptions`.
     """
 
@@ -73,6 +75,9 @@ class Plan:
     variance: VarianceKind
     outlier_limit: float
     pack_bytes: int
+    imputations: int
+    candidates: int
+    neighbours: Neighbours | None
 
     @property
     def network_label(self) -> str:
@@ -157,7 +162,15 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         variance=options.variance,
         outlier_limit=options.outlier_limit,
         pack_bytes=options.pack_bytes,
+        imputations=options.imputations,
+        candidates=options.candidates,
+        neighbours=_fixed(options.neighbours),
     )
+
+
+def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neighbours | None:
+    """The neighbours as the options hold them, once checked."""
+    return neighbours if neighbours is None or isinstance(neighbours, tuple) else None
 
 
 def automatic_widths(rows: int) -> tuple[int, int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,14 @@ from cstonet.errors import (
     UnknownColumnError,
     UnseenLevelError,
 )
-from cstonet.estimators import TARGETS, Effects, Nuisances, estimate_target
+from cstonet.estimators import (
+    TARGETS,
+    Effects,
+    Imputations,
+    Nuisances,
+    estimate_target,
+    pooled_effects,
+)
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.inference import Effect, EffectInference
@@ -96,6 +103,18 @@ class Networks(Protocol):
         """Nuisances of new units, X of shape (m, p) in the units of the data."""
 
 
+class ImputingNetworks(Networks, Protocol):
+    """Networks that were fitted to covariates with gaps."""
+
+    def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
+        """The same for units with missing covariates."""
+
+    def with_imputed(
+        self, X: NDArray[np.floating], values: NDArray[np.float32]
+    ) -> NDArray[np.floating]:
+        """Covariates (n, p) of the training rows with the means of imputed values."""
+
+
 class CausalResults(EffectInference):
     """A fitted Causal-StoNet, in the manner of a statsmodels results object.
 
@@ -118,9 +137,12 @@ class CausalResults(EffectInference):
         What training wants the reader of the summary to know.
     runtime : float
         Seconds spent.
+    imputations : Imputations or None
+        Nuisances of rows with missing covariates at each imputation.
     """
 
     estimator = "AIPW"
+    imputations: Imputations | None = None
 
     def __init__(
         self,
@@ -133,6 +155,7 @@ class CausalResults(EffectInference):
         networks: Networks,
         notes: tuple[str, ...],
         runtime: float,
+        imputations: Imputations | None = None,
     ) -> None:
         super().__init__(effects, design.outcome_name, plan.seed)
         self.design = design
@@ -142,6 +165,7 @@ class CausalResults(EffectInference):
         self.networks = networks
         self.notes = notes
         self.runtime = runtime
+        self.imputations = imputations
 
     @property
     def nobs(self) -> int:
@@ -195,9 +219,14 @@ class CausalResults(EffectInference):
                 f"{', ...' if len(more) > _LISTED else ''}"
             )
         target, contrast = known[name]
-        clip = self.effects.clip
-        effects = estimate_target(self.nuisances, target, contrast, clip=clip, name=name)
-        return Effect.of(effects, name, alpha)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            clip = self.effects.clip
+            return estimate_target(nuisances, target, contrast, clip=clip, name=name)
+
+        if self.imputations is None:
+            return Effect.of(estimate(self.nuisances), name, alpha)
+        return Effect.of(pooled_effects(estimate, self.nuisances, self.imputations), name, alpha)
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment.
@@ -206,6 +235,8 @@ class CausalResults(EffectInference):
         ----------
         data : DataFrame, array or None
             New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
+            Where the fit imputed missing covariates, those of new units are averaged over draws
+            given the unit's observed ones.
 
         Returns
         -------
@@ -304,10 +335,17 @@ class CausalResults(EffectInference):
         )
 
     def balance(self) -> pd.DataFrame:
-        """Covariate balance before and after weighting, see `cstonet.diagnostics.balance`."""
+        """Covariate balance before and after weighting, see `cstonet.diagnostics.balance`.
+
+        Missing values count with the mean of their imputations.
+        """
+        X = self.design.X
+        if self.imputations is not None:
+            networks = cast("ImputingNetworks", self.networks)
+            X = networks.with_imputed(X, self.imputations.values)
         return diagnostics.balance(
             self.nuisances,
-            self.design.X,
+            X,
             covariates=self.design.covariates,
             levels=self.design.treatment_levels,
             clip=self.effects.clip,
@@ -378,9 +416,18 @@ class CausalResults(EffectInference):
         """Regressions (m, L), propensities (m, L) and row labels of new or training units."""
         if data is None:
             return self.nuisances.mu, self.nuisances.propensity, self.design.index
-        prediction = self.networks.predict(self.design.spec.transform(data))
+        prediction = self._predict(data)
         index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
         return prediction.mu, prediction.propensity, index
+
+    def _predict(self, data: Data) -> Prediction:
+        """Nuisances of new units; a fit that imputed its own gaps draws those of new units too."""
+        if self.design.gaps is None:
+            return self.networks.predict(self.design.spec.transform(data))
+        X, missing = self.design.gaps.transform(self.design.spec, data)
+        if missing is None:
+            return self.networks.predict(X)
+        return cast("ImputingNetworks", self.networks).predict_incomplete(X, missing)
 
     def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
         """Codes of the treatments that new units received, shape (m,)."""

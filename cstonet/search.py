@@ -21,9 +21,9 @@ tried once: a pure interaction has no other trace.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,16 @@ class TrainingData:
         return self.visible[:, -self.outcomes :].astype(np.float64)
 
 
+class Imputer(Protocol):
+    """What a search needs of the imputation of missing covariates."""
+
+    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
+        """Completions of rows with gaps, for a network that reads these covariates."""
+
+    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
+        """Complete the covariates as a network sees them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """One step of a search, for the record."""
@@ -131,6 +141,8 @@ class StructureSearch:
         Called now and then; may raise to stop.
     scope
         What the search may do.
+    imputer
+        Completes covariates with gaps after each refit; None if there are none.
     """
 
     def __init__(
@@ -146,6 +158,7 @@ class StructureSearch:
         threads: int,
         stop: Callable[[int], object] | None = None,
         scope: SearchScope | None = None,
+        imputer: Imputer | None = None,
     ) -> None:
         self._scope = SearchScope() if scope is None else scope
         self._always = self._scope.always
@@ -158,10 +171,12 @@ class StructureSearch:
         self._seed = seed
         self._threads = threads
         self._stop = stop
+        self._imputer = imputer
         self._rows = np.sort(np.concatenate([split.fit, split.validation]))
         self._refits = 0
         self._round = 0
         self._tried: set[int] = set()
+        self._latest: tuple[Structure, _Working] | None = None  # of growing
         self._open = np.ones(data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -175,17 +190,18 @@ class StructureSearch:
             self._screen(self._options.screen)
         while True:
             structure = self._grow(structure)
-            for model in self._scope.models:
-                structure = self._prune(structure, model)
+            structure = self._prune(structure)
             tried = self._try_spread(structure)
             if tried == structure:
                 return structure
             structure = tried
 
     def _grow(self, structure: Structure) -> Structure:
+        """Admit covariates until there is none left to admit."""
         while self._round < self._options.rounds:
             self._round += 1
             working = self._refit(structure)
+            self._latest = structure, working
             outcome = self._admit(structure, working, "outcome")
             structure = structure.with_outcome(structure.outcome + outcome)
             if outcome:
@@ -213,37 +229,57 @@ class StructureSearch:
         self._record("grow", model, found)
         return tuple(candidate.covariate for candidate in found)
 
-    def _prune(self, structure: Structure, model: Model) -> Structure:
-        support = list(_supports(structure, model)[0])
-        kept = 0
-        held = self._always if model == "outcome" else ()
-        for covariate in reversed([j for j in support if j not in held]):
-            rest = tuple(j for j in support if j != covariate)
-            without = _with_support(structure, model, rest)
-            tests = self._tests(self._refit(without), model)
-            largest = tests.largest()
-            score, main = float(largest.overall[covariate]), float(largest.main[covariate])
-            needed = self._among_few(tests.tests_per_covariate, len(support))
-            keep = score > needed or main > self._among_few(
-                tests.main_tests_per_covariate, len(support)
-            )
-            self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
-            if keep:
-                kept += 1
-                if kept == _KEPT_IN_A_ROW:
-                    break
-            else:
-                kept = 0
-                support.remove(covariate)
-                structure = without
+    def _prune(self, structure: Structure) -> Structure:
+        """Drop what is not needed. The models share no weights, so one refit serves both."""
+        waiting = {
+            model: [
+                j for j in reversed(_supports(structure, model)[0]) if j not in self._held(model)
+            ]
+            for model in self._scope.models
+        }
+        kept = dict.fromkeys(waiting, 0)
+        while any(waiting.values()):
+            tested = {model: queue.pop(0) for model, queue in waiting.items() if queue}
+            without = structure
+            for model, covariate in tested.items():
+                without = _without(without, model, covariate)
+            working = self._refit(without)
+            for model, covariate in tested.items():
+                if not self._is_needed(covariate, structure, working, model):
+                    kept[model] = 0
+                    structure = _without(structure, model, covariate)
+                    continue
+                kept[model] += 1
+                if kept[model] == _KEPT_IN_A_ROW:
+                    waiting[model].clear()
         return structure
+
+    def _held(self, model: Model) -> tuple[int, ...]:
+        """Covariates that a model never drops."""
+        return self._always if model == "outcome" else ()
+
+    def _is_needed(
+        self, covariate: int, structure: Structure, working: _Working, model: Model
+    ) -> bool:
+        """Whether a model fitted without a covariate of its own would admit it again."""
+        size = len(_supports(structure, model)[0])
+        tests = self._tests(working, model)
+        largest = tests.largest()
+        score, main = float(largest.overall[covariate]), float(largest.main[covariate])
+        needed = self._among_few(tests.tests_per_covariate, size)
+        keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
+        self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+        return keep
 
     def _try_spread(self, structure: Structure) -> Structure:
         """Put covariates that move the spread of the outcome's residuals to the test."""
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
         weights, one = self._weights(), np.ones((len(self._rows), 1))
-        squares = [part.residual**2 for part in self._refit(structure).outcome]
+        grown, working = self._latest or (None, None)
+        if working is None or grown != structure:
+            working = self._refit(structure)
+        squares = [part.residual**2 for part in working.outcome]
         spreads = [weights * (square - np.average(square, weights=weights)) for square in squares]
         tests = ScoreTests(
             self._data.covariates,
@@ -327,6 +363,7 @@ class StructureSearch:
             self._threads,
             self._stop,
             structure.masks(network, self._treatment_units),
+            None if self._imputer is None else self._imputer.candidates(inputs),
         )[0]
         if result.failure:
             raise NumericalError(
@@ -334,6 +371,8 @@ class StructureSearch:
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
         net = TrainedNetwork.from_task(self._fold, task[1], network, result)
+        if self._imputer is not None:
+            data = self._data = self._imputer.update([net])
         treatment = data.treatment[rows]
         if network.continuous:
             at_dose = evaluate(net, data.covariates, rows, treatment)
@@ -382,7 +421,7 @@ def _supports(structure: Structure, model: Model) -> tuple[tuple[int, ...], tupl
     return structure.treatment, structure.outcome
 
 
-def _with_support(structure: Structure, model: Model, support: tuple[int, ...]) -> Structure:
-    if model == "outcome":
-        return structure.with_outcome(support)
-    return structure.with_treatment(support)
+def _without(structure: Structure, model: Model, covariate: int) -> Structure:
+    """The structure with a covariate taken out of one model."""
+    rest = tuple(j for j in _supports(structure, model)[0] if j != covariate)
+    return structure.with_outcome(rest) if model == "outcome" else structure.with_treatment(rest)

@@ -31,6 +31,7 @@ _ARM_WIDTHS = (28, 9, 15, 15, 7)
 _MAX_DECIMALS = 6  # of a standard error in fixed notation
 _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
+_NAMED = 5  # columns with gaps that a note names
 _SELECTION_NOTE = (
     "Selection: the covariate was found to explain the treatment or the outcome; in brackets: in "
     "how many of the supports found."
@@ -153,8 +154,9 @@ def _arms(results: CausalResults) -> Table:
 
 def _effects(results: CausalResults, alpha: float) -> Table:
     """Estimates, standard errors, tests and confidence limits."""
-    headers = ["", "coef", "std err", "z", "P>|z|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
     effects = results.effects
+    z = "z" if effects.freedom is None else "t"
+    headers = ["", "coef", "std err", z, f"P>|{z}|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
     limits = results.conf_int(alpha).to_numpy()
     widths = _effect_widths(results)
     numbers = _format_effects(effects.estimates, effects.standard_errors, limits, widths)
@@ -280,7 +282,14 @@ def _note_errors(results: CausalResults) -> str:
         "paper": "the plug-in estimator of the efficient variance",
         "influence": "the empirical variance of the influence function",
     }[results.effects.variance_kind]
-    note = f"Standard errors from {source}; normal approximation."
+    if results.imputations is None:
+        note = f"Standard errors from {source}; normal approximation."
+    else:
+        note = (
+            f"Standard errors from {source} within, and the variance between, "
+            f"{results.imputations.count} imputations (Rubin's rules); Student's t with at least "
+            f"{_least_freedom(results):.0f} degrees of freedom."
+        )
     if results.plan.folds == 1:
         note += (
             " No cross-fitting (folds=1): the models are evaluated on the rows they were fitted "
@@ -297,9 +306,50 @@ def _notes_data(results: CausalResults) -> Iterable[str]:
     if design.treatment_kind == "multilevel" and numbers:
         yield "The treatment's numbers are levels to compare, not amounts."
     if design.n_dropped:
-        yield f"{design.n_dropped} rows with missing values dropped (complete cases only)."
+        total = design.n_dropped + results.nobs
+        yield (
+            f"{design.n_dropped} rows with missing values dropped (complete cases only): "
+            f"{results.nobs} of {total} remain."
+        )
+    if design.gaps is not None:
+        yield _note_imputed(results)
     if design.weights is not None:
         yield "Weighted: the effects are those of the population that the weights represent."
+
+
+def _note_imputed(results: CausalResults) -> str:
+    """What was imputed, under which assumption, and how much that costs."""
+    gaps = results.design.gaps
+    if gaps is None:
+        return ""
+    names = [variable.name for variable in gaps.variables]
+    columns = f"{len(names)} columns" if len(names) > 1 else "1 column"
+    shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    note = (
+        f"{count(gaps.n_values)} missing values imputed in {columns} ({shown}) of "
+        f"{count(len(gaps.rows))} rows. "
+    )
+    outcome, treatment = results.design.outcome_name, results.design.treatment_name
+    if gaps.mechanism == "mar":
+        note += (
+            "Assumed: missing at random, i.e. independent of the missing values given the "
+            f"observed covariates, {treatment} and {outcome}."
+        )
+    else:
+        note += (
+            "Assumed: whether a value is missing may depend on the value itself, but is "
+            f"independent of {outcome} given {treatment} and all covariates."
+        )
+    fractions = results.effects.missing_information
+    if fractions is not None:
+        name, fraction = results.effects.names[0], float(fractions[0])
+        note += f" Fraction of missing information on the {name}: {fraction:.1%}."
+    return note
+
+
+def _least_freedom(results: CausalResults) -> float:
+    freedom = results.effects.freedom
+    return math.inf if freedom is None else math.floor(float(freedom.min()))
 
 
 def _note_overlap(results: CausalResults) -> str:

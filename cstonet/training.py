@@ -18,6 +18,7 @@ from cstonet import _core
 from cstonet.design import Design
 from cstonet.doses import dose_strata
 from cstonet.errors import NumericalError, OptionError
+from cstonet.imputation import FoldImputer, GapData, ImputationModel, gap_data
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
@@ -41,6 +42,7 @@ class FoldJob:
     data: TrainingData
     plan: Plan
     scope: SearchScope
+    gaps: GapData | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class FoldResult:
     failures: tuple[str, ...]
     trace: pd.DataFrame
     moves: tuple[Move, ...]
+    imputation: ImputationModel | None
 
 
 class _Stopped(Exception):
@@ -106,7 +109,7 @@ def train_networks(
     threads: int,
     progress: Progress | None = None,
     scope: SearchScope | None = None,
-) -> tuple[FittedNetworks, _core.Dataset]:
+) -> tuple[FittedNetworks, TrainingData]:
     """Train the networks of every fold and choose among their starts by BIC.
 
     ``scope`` says what the structure search may do, by default everything.
@@ -114,7 +117,7 @@ def train_networks(
     Returns
     -------
     fitted, data
-        The networks, and the covariates as the kernel reads them.
+        The networks, and the data as the kernel reads them.
     """
     strata = design.treatment if design.dose is None else dose_strata(design.dose)
     if design.family == "binomial":
@@ -142,7 +145,8 @@ def train_networks(
         weights=weights.astype(np.float32),
         family=design.family,
     )
-    job = FoldJob(data, plan, SearchScope() if scope is None else scope)
+    gaps = gap_data(design, plan, x_scaling)
+    job = FoldJob(data, plan, SearchScope() if scope is None else scope, gaps)
     results = run_folds([job] * len(splits), splits, threads, progress)
     fitted = FittedNetworks(
         plan=plan,
@@ -151,9 +155,11 @@ def train_networks(
         y_scale=y_scale,
         threads=threads,
         dose_scale=dose_scale,
+        gaps=gaps,
+        imputation=tuple(result.imputation for result in results if result.imputation),
         **collect(results, plan, design.covariates),
     )
-    return fitted, data.covariates
+    return fitted, data
 
 
 def collect(results: list[FoldResult], plan: Plan, covariates: tuple[str, ...]) -> dict[str, Any]:
@@ -205,7 +211,10 @@ def _await(futures: list[Future[FoldResult]], monitor: _Monitor, progress: Progr
 
 def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Monitor) -> FoldResult:
     """Search (if planned) and train the starts of one fold."""
-    data, plan = job.data, job.plan
+    data, plan, imputer = job.data, job.plan, None
+    if job.gaps is not None:
+        imputer = FoldImputer(data, job.gaps, split, fold=fold, seed=plan.seed, threads=threads)
+        data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
     network, found = plan.network, None
@@ -228,8 +237,11 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
             threads=threads,
             stop=searching,
             scope=job.scope,
+            imputer=imputer,
         )
         found = search.run()
+        if imputer is not None:
+            data = imputer.data
         structure = job.scope.united(found) if plan.unites_supports else found
         moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
@@ -248,13 +260,17 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         threads,
         lambda done: monitor.advance(fold, _SEARCH_UNITS + _TRAIN_UNITS * done // max(epochs, 1)),
         masks,
+        None if imputer is None else imputer.candidates(inputs),
     )
+    networks = tuple(
+        TrainedNetwork.from_task(fold, start, network, result, found)
+        for start, result in enumerate(results)
+        if not result.failure
+    )
+    if imputer is not None and networks:
+        imputer.update(networks, last=True)
     return FoldResult(
-        networks=tuple(
-            TrainedNetwork.from_task(fold, start, network, result, found)
-            for start, result in enumerate(results)
-            if not result.failure
-        ),
+        networks=networks,
         failures=tuple(
             f"fold {fold + 1}, start {start + 1}: {result.failure}"
             for start, result in enumerate(results)
@@ -262,6 +278,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         ),
         trace=_trace_frame(plan, fold, results),
         moves=moves,
+        imputation=None if imputer is None else imputer.model,
     )
 
 

@@ -43,7 +43,7 @@ from cstonet.presets import preset
 # | epochs and minibatch | the training rows | about the same number of updates at every sample size |
 #
 # Constants: the slab's variance 0.2 (0.1 in the search), the rate 0.01 that falls to zero, 4000
-# updates (2400 in the search), margins of 0.1 (outcome) and 0.5 (treatment) on the search's
+# updates (2400 in the search), margins of 0.1 (outcome) and 1 (treatment) on the search's
 # thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
 # covariate's values.
 #

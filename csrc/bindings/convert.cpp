@@ -120,4 +120,10 @@ PyDataset::PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale,
       inverse_scale(std::move(inverse_scale)),
       data(source_from_array(this->x, this->center, this->inverse_scale, limit), pack_bytes) {}
 
+PyDataset::PyDataset(const PyDataset& base, Dataset completed)
+    : x(base.x),
+      center(base.center),
+      inverse_scale(base.inverse_scale),
+      data(std::move(completed)) {}
+
 }  // namespace cstonet

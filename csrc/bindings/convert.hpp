@@ -98,6 +98,7 @@ struct PyDataset {
 
   PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
             std::size_t pack_bytes);
+  PyDataset(const PyDataset& base, Dataset completed);
 };
 
 }  // namespace cstonet

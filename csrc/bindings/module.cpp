@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Compiled kernel of cstonet. Internal: the Python layer checks every argument first.";
   py::register_exception<cstonet::Diverged>(m, "Diverged", PyExc_RuntimeError);
   cstonet::register_data(m);
+  cstonet::register_missing(m);
   cstonet::register_train(m);
   cstonet::register_seams(m);
 }

@@ -61,7 +61,7 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
                               const IndexArray& inputs, const FloatArray& visible,
                               const FloatArray& row_weight, const py::list& tasks,
                               std::uint64_t seed, int threads, const py::object& progress,
-                              const py::object& structure) {
+                              const py::object& structure, const Candidates* candidates) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Dataset& data = dataset.data;
@@ -79,6 +79,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
     require(static_cast<Index>(stage.rate.size()) == spec.depth() &&
                 static_cast<Index>(stage.step.size()) == spec.hidden_layers(),
             "one rate per layer and one step per hidden layer");
+  if (candidates)
+    require(candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
   std::vector<Task> work;
   for (py::handle item : tasks) {
     const auto t = item.cast<py::tuple>();
@@ -95,7 +97,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
-    const Problem problem{spec, training, data, columns, values, weights, allowed, seed};
+    const Problem problem{spec,    training, data, columns,   values,
+                          weights, allowed,  seed, candidates};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -177,7 +180,8 @@ void register_train(py::module_& m) {
   m.def("train", train, py::arg("network"), py::arg("options"), py::arg("data"), py::arg("inputs"),
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
-        py::arg("structure") = py::none());
+        py::arg("structure") = py::none(),
+        py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr));
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));

@@ -1,6 +1,7 @@
 // The covariates as the kernel reads them: standardised float32 rows, whatever the user's array.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/types.hpp"
@@ -20,15 +21,31 @@ struct Source {
   float at(Index row, Index column) const;
 };
 
+// Entries of the covariates that were not observed, row by row: those of row i are the entries
+// first[i] .. first[i + 1] - 1.
+struct Gaps {
+  std::vector<Index> first;   // rows + 1
+  std::vector<Index> column;  // of each entry
+
+  Index rows() const { return static_cast<Index>(first.size()) - 1; }
+  Index entries() const { return static_cast<Index>(column.size()); }
+  // Throws unless the entries are listed as above and lie in this many columns.
+  void validate(Index columns) const;
+};
+
 class Dataset {
  public:
   // Packs the source into standardised rows at once if that takes at most `pack_bytes`;
   // otherwise every gather reads the source.
   Dataset(const Source& source, std::size_t pack_bytes);
 
+  // The same covariates with the missing entries at these standardised values, one per entry. What
+  // is packed is shared.
+  Dataset completed(std::shared_ptr<const Gaps> gaps, Floats values) const;
+
   Index rows() const { return source_.rows; }
   Index columns() const { return source_.columns; }
-  bool is_packed() const { return packed_.rows() > 0; }
+  bool is_packed() const { return packed_ != nullptr; }
 
   // out.row(i) = standardised row rows[i]; all columns, or the listed ones.
   void gather(const Index* rows, Index count, const std::vector<Index>* columns, Panel& out) const;
@@ -36,8 +53,15 @@ class Dataset {
   void gather_run(const Index* rows, Index count, Index first_column, Panel& out) const;
 
  private:
+  // Puts the values of the row's missing entries among `width` columns that start at `to`: the
+  // listed columns, or the run that begins with column `first`.
+  void fill(Index row, const std::vector<Index>* columns, Index first, Index width,
+            float* to) const;
+
   Source source_;
-  Panel packed_;
+  std::shared_ptr<const Panel> packed_;
+  std::shared_ptr<const Gaps> gaps_;
+  Floats values_;
 };
 
 }  // namespace cstonet

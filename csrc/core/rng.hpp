@@ -9,7 +9,7 @@
 
 namespace cstonet {
 
-enum class Purpose : std::uint32_t { weights = 1, shuffle = 2, latent = 3 };
+enum class Purpose : std::uint32_t { weights = 1, shuffle = 2, latent = 3, candidates = 4 };
 
 class RandomStream {
  public:

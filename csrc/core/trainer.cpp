@@ -41,6 +41,10 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
   allocate(spec_, rows, states_);
   allocate(spec_, gradients_);
   copy_inputs_if_few();
+  if (problem.candidates) {
+    imputer_.emplace(*problem.candidates, rows);
+    imputer_->connect(inputs_, problem.data.columns());
+  }
 }
 
 TaskResult Trainer::run() {
@@ -112,6 +116,8 @@ void Trainer::load(const Index* rows, Index count, Batch& batch) const {
         std::adjacent_find(inputs_.begin(), inputs_.end(), std::greater_equal<>()) == inputs_.end();
     problem_.data.gather(rows, count, all ? nullptr : &inputs_, batch.inputs);
   }
+  if (imputer_)
+    for (Index i = 0; i < count; ++i) imputer_->fill(rows[i], batch.inputs.row(i));
   batch.visible.set_rows(count);
   for (Index i = 0; i < count; ++i) {
     std::copy_n(problem_.visible.row(rows[i]), problem_.visible.columns(), batch.visible.row(i));
@@ -161,6 +167,8 @@ void Trainer::train_batch(Index first, Index count, const std::vector<double>& r
   load(order_.data() + first, count, batch_);
   const double weight = std::accumulate(batch_.weight.begin(), batch_.weight.begin() + count, 0.0);
   forward(spec_, parameters_, batch_, states_);
+  // What a row moves to counts from its next visit on.
+  move_candidates(order_.data() + first, 0);
   sampler_.impute(parameters_, batch_, variances_, steps, random_, iteration_, states_);
   const std::vector<double> terms = sampler_.log_likelihood(batch_, variances_);
   for (std::size_t i = 0; i < terms.size(); ++i) likelihood[i] += terms[i];
@@ -170,7 +178,13 @@ void Trainer::train_batch(Index first, Index count, const std::vector<double>& r
   ++iteration_;
 }
 
-Trainer::Evaluation Trainer::evaluate(const std::vector<Index>& rows) {
+void Trainer::move_candidates(const Index* rows, std::uint32_t stream) {
+  if (imputer_)
+    imputer_->move(spec_, parameters_, rows, batch_, states_, variances_, random_, iteration_,
+                   stream);
+}
+
+Trainer::Evaluation Trainer::evaluate(const std::vector<Index>& rows, bool move) {
   Evaluation total;
   total.likelihood.assign(blocks_.size(), 0.0);
   total.squares.assign(blocks_.size(), 0.0);
@@ -179,6 +193,8 @@ Trainer::Evaluation Trainer::evaluate(const std::vector<Index>& rows) {
     const Index count = std::min<Index>(options_.batch_size, n - first);
     load(rows.data() + first, count, batch_);
     forward(spec_, parameters_, batch_, states_);
+    // Stream 0 is that of the training batches.
+    if (move) move_candidates(rows.data() + first, static_cast<std::uint32_t>(first) + 1);
     const auto terms = visible_log_likelihood(spec_, batch_, states_, variances_);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       total.likelihood[b] += terms[b];
@@ -200,7 +216,7 @@ Trainer::Evaluation Trainer::evaluate(const std::vector<Index>& rows) {
 
 void Trainer::measure_validation(EpochRecord& record) {
   if (!task_.validation_rows.empty()) {
-    const Evaluation held_out = evaluate(task_.validation_rows);
+    const Evaluation held_out = evaluate(task_.validation_rows, true);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       record.validation.push_back(held_out.likelihood[b] / held_out.weight);
       if (options_.estimate_variance && blocks_[b].block.family == Family::gaussian)
@@ -244,6 +260,7 @@ void Trainer::drop_unconnected_inputs() {
   batch_.inputs.reshape(options_.batch_size, spec_.inputs);
   allocate(spec_, gradients_);
   copy_inputs_if_few();
+  if (imputer_) imputer_->connect(inputs_, problem_.data.columns());
 }
 
 void Trainer::copy_inputs_if_few() {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/data.hpp"
 #include "core/hooks.hpp"
+#include "core/missing.hpp"
 #include "core/network.hpp"
 #include "core/optimizer.hpp"
 #include "core/options.hpp"
@@ -26,6 +28,7 @@ struct Problem {
   const Floats& row_weight;             // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
+  const Candidates* candidates = nullptr;  // for rows with missing covariates; null: none has any
 };
 
 struct Task {
@@ -68,6 +71,7 @@ class Trainer {
   void train_batch(Index first, Index count, const std::vector<double>& rates,
                    const std::vector<double>& steps, const PriorPass& prior,
                    std::vector<double>& likelihood);
+  void move_candidates(const Index* rows, std::uint32_t stream);
   void measure_validation(EpochRecord& record);
   void prune_network(const StageOptions& stage);
   void drop_unconnected_inputs();
@@ -80,7 +84,8 @@ class Trainer {
     double weight = 0.0;
     std::vector<double> likelihood, squares;
   };
-  Evaluation evaluate(const std::vector<Index>& rows);
+  // With `move`, rows with missing covariates take a step after they have been looked at.
+  Evaluation evaluate(const std::vector<Index>& rows, bool move = false);
   std::vector<double> layer_variances() const;
 
   const Problem& problem_;
@@ -102,6 +107,7 @@ class Trainer {
   std::vector<LayerGradient> gradients_;
   BackwardSampler sampler_;
   Optimizer optimizer_;
+  std::optional<Imputer> imputer_;
 };
 
 }  // namespace cstonet

@@ -3,6 +3,7 @@
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.common_factor import simulation1
 from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
+from cstonet.datasets.holes import many_holes, paper_holes, punch_holes
 from cstonet.datasets.mediation import (
     MediationSimulation,
     linear_mediation,
@@ -19,7 +20,10 @@ __all__ = [
     "ThreeArms",
     "dose_curve",
     "linear_mediation",
+    "many_holes",
     "one_mediator",
+    "paper_holes",
+    "punch_holes",
     "simulation1",
     "simulation2",
     "three_arms",

@@ -1,6 +1,7 @@
 """From nuisances to effects: the clip, the AIPW scores, the variance. No network in sight."""
 
 from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
+from cstonet.estimators.imputations import Imputations, missing_information, pooled_effects
 from cstonet.estimators.mediation import (
     MediationEffects,
     MediationNuisances,
@@ -33,6 +34,9 @@ __all__ = [
     "pom_covariance",
     "Effects",
     "estimate_effects",
+    "Imputations",
+    "pooled_effects",
+    "missing_information",
     "Target",
     "TARGETS",
     "estimate_target",

@@ -38,6 +38,9 @@ class Effects:
         Distance the propensities were kept from 0 and 1.
     variance_kind : {"paper", "influence"}
         Where the covariance comes from.
+    missing_information, freedom : (k,) float64 or None
+        Where covariates were imputed: the fraction of each estimate's information that is missing,
+        and its degrees of freedom.
     """
 
     names: tuple[str, ...]
@@ -47,6 +50,8 @@ class Effects:
     n_clipped: int
     clip: float
     variance_kind: VarianceKind
+    missing_information: FloatArray | None = None
+    freedom: FloatArray | None = None
 
     @property
     def n_contrasts(self) -> int:

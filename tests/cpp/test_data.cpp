@@ -1,4 +1,5 @@
 #include <limits>
+#include <memory>
 
 #include "check.hpp"
 #include "core/data.hpp"
@@ -87,4 +88,33 @@ TEST_CASE("data: packing up to the given size") {
   const std::size_t needed = kRows * padded(kColumns) * sizeof(float);
   CHECK(Dataset(matrix.source(), needed).is_packed());
   CHECK(!Dataset(matrix.source(), needed - 1).is_packed());
+}
+
+TEST_CASE("data: completed covariates show the values given for their gaps") {
+  const Matrix<float> matrix(true);
+  for (std::size_t pack_bytes : {std::size_t{0}, std::size_t{1} << 30}) {
+    const Dataset base(matrix.source(), pack_bytes);
+    auto gaps = std::make_shared<Gaps>();
+    gaps->first.assign(kRows + 1, 0);
+    for (Index i = 3; i <= kRows; ++i) gaps->first[static_cast<std::size_t>(i)] = 2;
+    gaps->column = {66, 3};  // of row 2
+    const Dataset data = base.completed(gaps, Floats{5.0f, -5.0f});
+    const std::vector<Index> rows{2, 1}, columns{3, 10, 66};
+    Panel all(2, kColumns), some(2, 3), run(2, 3);
+    data.gather(rows.data(), 2, nullptr, all);
+    data.gather(rows.data(), 2, &columns, some);
+    data.gather_run(rows.data(), 2, 2, run);
+    CHECK(all(0, 66) == 5.0f);
+    CHECK(all(0, 3) == -5.0f);
+    CHECK(some(0, 0) == -5.0f);
+    CHECK(some(0, 2) == 5.0f);
+    CHECK(run(0, 1) == -5.0f);
+    Panel before(2, kColumns);
+    base.gather(rows.data(), 2, nullptr, before);
+    for (Index j = 0; j < kColumns; ++j) {
+      CHECK(all(1, j) == before(1, j));
+      if (j != 3 && j != 66) CHECK(all(0, j) == before(0, j));
+    }
+    CHECK_THROWS(base.completed(gaps, Floats{1.0f}), std::invalid_argument);
+  }
 }

@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     WEIGHTS = 1
     SHUFFLE = 2
     LATENT = 3
+    CANDIDATES = 4
 
 
 def philox(key: Sequence[int], counter: Sequence[int]) -> tuple[int, int, int, int]:

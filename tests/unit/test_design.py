@@ -352,8 +352,7 @@ def test_rows_in_different_order_are_refused(frame):
     [
         ({"family": "poisson"}, "family='poisson'.*'gaussian', 'binomial', None"),
         ({"treatment": "ordinal"}, "'ordinal'.*'binary', 'multilevel', 'continuous', None"),
-        ({"missing": "mar"}, "missing='mar'.*'raise', 'drop'"),
-        ({"missing": "mnar"}, "missing='mnar'.*'raise', 'drop'"),
+        ({"missing": "impute"}, "missing='impute'.*'raise', 'drop', 'mar', 'mnar'"),
         ({"missing": None}, "missing=None"),
     ],
 )

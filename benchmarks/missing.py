@@ -1,0 +1,198 @@
+"""Missing covariates: imputation at random and not at random beside complete data and short cuts.
+
+The must-show list, on the paper's second simulation::
+
+    python benchmarks/missing.py --holes mcar,paper --n 12000 --seeds 801:810
+    python benchmarks/missing.py --holes mcar --n 3000 --seeds 801:900 --methods complete,mar
+    python benchmarks/missing.py --holes share --n 3000 --seeds 801:820 --methods complete,mar,mean
+    python benchmarks/missing.py --holes many --n 3000 --seeds 801:810
+    python benchmarks/missing.py --report
+
+``mcar`` removes a tenth of x1 and of x4 at random and ``paper`` as in the paper's experiment with
+values missing not at random; ``share`` removes 5, 10, 20 and 40 % of x1 depending on treatment and
+outcome; ``many`` has twenty incomplete columns, three of them with levels. Methods: ``complete``
+fits the data before values were removed, ``drop`` complete cases, ``mean`` means in the gaps,
+``mar`` and ``mnar`` impute. Results are appended to ``missing.jsonl``; a run is resumed by the same
+command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
+
+import cstonet as cs
+from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2
+from cstonet.presets import preset
+
+METHODS = ("complete", "drop", "mean", "mar", "mnar")
+SHARES = (5, 10, 20, 40)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HoleProblem(Problem):
+    """A data set with holes that remembers what was there."""
+
+    complete: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HoleCase:
+    """Simulation 2 with holes of a kind, see the head of this file."""
+
+    holes: str
+    n: int
+    p: int
+    seed: int
+    percent: int = 10
+
+    @property
+    def group(self) -> str:
+        """Kind of holes and sizes."""
+        return f"{self.holes} {self.percent} %, n={self.n}, p={self.p}"
+
+    def load(self) -> HoleProblem:
+        """Draw the data and remove values."""
+        complete: Simulation = simulation2(n=self.n, p=self.p, seed=self.seed)
+        if self.holes == "paper":
+            holes = paper_holes(complete)
+        elif self.holes == "many":
+            complete, holes = many_holes(n=self.n, p=self.p, seed=self.seed)
+        elif self.holes == "share":
+            share = self.percent / 100
+            holes = punch_holes(complete, ("x1",), share=share, mechanism="mar")
+        else:
+            holes = punch_holes(complete, share=self.percent / 100)
+        return HoleProblem(
+            data=holes.data,
+            sample_ate=holes.sample_ate,
+            ate=holes.ate,
+            tau=holes.tau,
+            oracle=holes.oracle_ate(),
+            supports={
+                "outcome": frozenset(holes.outcome_support),
+                "treatment": frozenset(holes.treatment_support),
+            },
+            complete=complete.data,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HoleMethod:
+    """A way to deal with the holes, then the package's default fit."""
+
+    name: str
+
+    @property
+    def recipe(self) -> str:
+        """Version of the package and a digest of the default options."""
+        digest = hashlib.sha256(repr(preset("calibrated")).encode()).hexdigest()
+        return f"{cs.__version__}-{digest[:8]}"
+
+    def prepare(self) -> None:
+        """Nothing to do."""
+
+    def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
+        """AIPW with the fitted networks."""
+        data, missing = problem.data, self.name
+        if self.name == "complete" and isinstance(problem, HoleProblem):
+            data, missing = problem.complete, "raise"
+        elif self.name == "mean":
+            numbers = data.select_dtypes("float")
+            data, missing = data.fillna(numbers.mean()), "raise"
+            data = data.fillna(data.mode().iloc[0])
+        results = cs.fit(FORMULA, data, missing=missing, seed=seed, n_jobs=threads)
+        effect, table = results.effect("ATE"), results.selection
+        # Rows that were dropped have no estimate of their own effect.
+        cate = None if self.name == "drop" else results.cate().to_numpy()
+        return Estimate(
+            ate=effect.estimate,
+            se=effect.se,
+            lower=effect.lower,
+            upper=effect.upper,
+            cate=cate,
+            selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
+        )
+
+
+def report(records: list[Record]) -> str:
+    """A table per group: errors against the rows' own mean effect, coverage of the population's."""
+    groups: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
+    for record in records:
+        if "error" not in record:
+            groups[record["group"]][record["method"]][record["seed"]] = record
+    lines = []
+    for group, methods in groups.items():
+        lines += ["", group, f"{'':10}{'sets':>5}{'MAE':>9}{'ratio':>7}{'bias':>9}{'(se)':>9}"]
+        lines[-1] += f"{'SE':>8}{'cover':>7}{'FSR':>6}{'NSR':>6}{'time':>6}"
+        for method in METHODS:
+            if method not in methods:
+                continue
+            mine = methods[method]
+            both = sorted(set(mine) & set(methods.get("complete", mine)))
+            rows = [mine[seed] for seed in both]
+            base = [methods.get("complete", mine)[seed] for seed in both]
+            error = np.array([r["estimate"] - r["sample_ate"] for r in rows])
+            base_error = np.array([r["estimate"] - r["sample_ate"] for r in base])
+            covered = np.mean([r["lower"] <= r["ate"] <= r["upper"] for r in rows])
+            seconds = np.median(
+                [r["seconds"] / b["seconds"] for r, b in zip(rows, base, strict=True)]
+            )
+            counts = [r["selection"][m] for r in rows for m in ("outcome", "treatment")]
+            false = sum(c["false"] for c in counts) / max(sum(c["selected"] for c in counts), 1)
+            missed = sum(c["missed"] for c in counts) / max(sum(c["true"] for c in counts), 1)
+            spread = error.std(ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.nan
+            lines.append(
+                f"{method:10}{len(rows):5}{np.abs(error).mean():9.4f}"
+                f"{np.abs(error).mean() / np.abs(base_error).mean():7.2f}{error.mean():9.4f}"
+                f"{spread:9.4f}{np.mean([r['se'] for r in rows]):8.4f}{covered:7.2f}"
+                f"{false:6.2f}{missed:6.2f}{seconds:6.2f}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--holes", default="mcar", help="mcar, paper, share, many; several: a,b")
+    parser.add_argument("--n", type=number_range, default="12000", help="sizes")
+    parser.add_argument("--p", type=int, default=100, help="number of covariates")
+    parser.add_argument("--seeds", type=number_range, default="801:810", help="101:120 or 1,2,5")
+    parser.add_argument("--methods", default=",".join(METHODS), help="of " + ", ".join(METHODS))
+    parser.add_argument("--jobs", type=int, default=2, help="fits at a time, one thread each")
+    parser.add_argument("--limit", type=float, default=3600, help="seconds until a fit is given up")
+    parser.add_argument("--retry", action="store_true", help="compute failed results again")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--report", action="store_true", help="print tables of the results")
+    arguments = parser.parse_args()
+    path = arguments.out / "missing.jsonl"
+    if arguments.report:
+        print(report(read_records(path)))
+        return
+    cases = [
+        HoleCase(holes, n, arguments.p, seed, percent)
+        for holes in arguments.holes.split(",")
+        for percent in (SHARES if holes == "share" else (10,))
+        for n in arguments.n
+        for seed in arguments.seeds
+    ]
+    methods = [HoleMethod(name) for name in arguments.methods.split(",")]
+    run(
+        cases,
+        methods,
+        path,
+        jobs=arguments.jobs,
+        threads=1,
+        limit=arguments.limit,
+        retry=arguments.retry,
+    )
+
+
+if __name__ == "__main__":
+    main()

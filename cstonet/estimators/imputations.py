@@ -1,0 +1,121 @@
+"""Effects from several imputations: Rubin's rules around the influence function's variance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.estimators.aipw import Effects
+from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imputations:
+    """Nuisances of the rows with gaps at each of M imputations.
+
+    Attributes
+    ----------
+    rows : (g,)
+        The rows with gaps.
+    mu, propensity : (M, g, L)
+        Their nuisances at each imputation.
+    values : (e, M) float32
+        The imputed entries, standardised, row by row.
+    """
+
+    rows: IntArray
+    mu: FloatArray
+    propensity: FloatArray
+    values: NDArray[np.float32]
+
+    @property
+    def count(self) -> int:
+        """Number M of imputations."""
+        return len(self.mu)
+
+    def averaged(self, nuisances: Nuisances) -> Nuisances:
+        """Nuisances whose rows with gaps hold means over the imputations."""
+        return self._replaced(nuisances, self.mu.mean(axis=0), self.propensity.mean(axis=0))
+
+    def each(self, nuisances: Nuisances) -> Iterator[Nuisances]:
+        """Nuisances at one imputation after the other."""
+        for mu, propensity in zip(self.mu, self.propensity, strict=True):
+            yield self._replaced(nuisances, mu, propensity)
+
+    def _replaced(self, nuisances: Nuisances, mu: FloatArray, propensity: FloatArray) -> Nuisances:
+        new_mu, new_propensity = nuisances.mu.copy(), nuisances.propensity.copy()
+        new_mu[self.rows], new_propensity[self.rows] = mu, propensity
+        return dataclasses.replace(nuisances, mu=new_mu, propensity=new_propensity)
+
+
+def pooled_effects(
+    estimate: Callable[[Nuisances], Effects], nuisances: Nuisances, imputations: Imputations
+) -> Effects:
+    """Estimate effects at every imputation and combine them.
+
+    Parameters
+    ----------
+    estimate : callable
+        The effects of complete nuisances.
+    nuisances : Nuisances
+        Those of all rows; the rows with gaps are replaced.
+    imputations : Imputations
+        M of them.
+
+    Returns
+    -------
+    Effects
+        Means of the estimates. Their covariance is W + (1 + 1/M) B, W being the mean of the
+        covariances and B the covariance of the estimates over the imputations (Rubin's rules).
+    """
+    singles = [estimate(completed) for completed in imputations.each(nuisances)]
+    estimates = np.stack([single.estimates for single in singles])
+    within = np.mean([single.covariance for single in singles], axis=0)
+    between = np.zeros_like(within)
+    if len(singles) > 1:
+        centred = estimates - estimates.mean(axis=0)
+        between = centred.T @ centred / (len(singles) - 1)
+    inflated = (1 + 1 / len(singles)) * between
+    fraction, freedom = missing_information(
+        np.diag(within), np.diag(inflated), len(singles), nuisances.n
+    )
+    return dataclasses.replace(
+        singles[0],
+        estimates=estimates.mean(axis=0),
+        covariance=within + inflated,
+        influence=np.mean([single.influence for single in singles], axis=0),
+        n_clipped=round(float(np.mean([single.n_clipped for single in singles]))),
+        missing_information=fraction,
+        freedom=freedom,
+    )
+
+
+def missing_information(
+    within: FloatArray, between: FloatArray, imputations: int, rows: int
+) -> tuple[FloatArray, FloatArray]:
+    """Fraction of missing information and degrees of freedom, each shape (k,).
+
+    Parameters
+    ----------
+    within, between : (k,)
+        Mean variance within the imputations, and (1 + 1/M) times the variance between them.
+    imputations, rows
+        M and n.
+
+    Returns
+    -------
+    fraction, freedom : (k,)
+        Rubin's λ = (1 + 1/M) B / T; degrees of freedom by Barnard and Rubin.
+    """
+    total = within + between
+    share = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+    complete = rows - 1.0
+    with np.errstate(divide="ignore"):
+        large = np.where(share > 0, (imputations - 1) / share**2, np.inf)
+    observed = (complete + 1) / (complete + 3) * complete * (1 - share)
+    freedom = 1 / (1 / large + 1 / np.maximum(observed, 1.0))
+    return share, freedom

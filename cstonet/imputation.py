@@ -1,0 +1,411 @@
+"""Imputation of missing covariates: candidates from the covariates, weighed by the networks.
+
+Each row with gaps gets candidate completions from the graphical model π(X_mis | X_obs). A network
+weighs them by its likelihoods of the row's treatment and outcome (and, for values missing not at
+random, of what is missing), which makes them a sample of
+
+    π(X_mis | X_obs, A, Y, R) ∝ π(X_mis | X_obs) p(A | X) p(Y | A, X) p(R | A, X).
+
+While a network trains, rows move among their candidates inside the kernel. Between the networks of
+a fold, the graphical model is estimated again from covariates completed by such draws, and gives
+new candidates: stochastic EM.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet import _core
+from cstonet.columns import listing
+from cstonet.conditionals import CovariateModel, Entries, Variable, standardised_variables
+from cstonet.design import Design
+from cstonet.errors import OptionError
+from cstonet.estimators.imputations import Imputations
+from cstonet.gaps import Mechanism
+from cstonet.missingness import MissingnessModel
+from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
+from cstonet.plan import Plan
+from cstonet.regressions import FloatArray
+from cstonet.scaling import Scaling
+from cstonet.search import TrainingData
+from cstonet.splits import Split
+
+# First words of the seed sequences: folds while they train, imputations, and new rows.
+_TRAINING, _IMPUTATIONS = 4, 5
+# Rounds of draw and refit before the first network, which know the covariates only.
+_WARM_UP = 3
+# For the model of what is missing: completions per row, and rounds per network.
+_COMPLETIONS, _ROUNDS = 5, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GapData:
+    """What the imputation of every fold shares.
+
+    Attributes
+    ----------
+    mechanism
+        ``"mar"`` or ``"mnar"``.
+    variables
+        The incomplete columns.
+    entries
+        All missing entries, e of them.
+    neighbours
+        Covariates that variables, by number, depend on, where the user knows.
+    limit
+        Bound on standardised covariates.
+    candidates
+        Candidates per row.
+    """
+
+    mechanism: Mechanism
+    variables: tuple[Variable, ...]
+    entries: Entries
+    neighbours: Mapping[int, tuple[int, ...]]
+    limit: float
+    candidates: int
+
+    def whole(self, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Covariates of all incomplete columns that a network reads at least in part.
+
+        A column with levels is drawn as a whole, whichever of its indicators matter.
+        """
+        read = [v.columns for v in self.variables if np.isin(v.columns, inputs).any()]
+        return np.concatenate([np.empty(0, dtype=np.int64), *read])
+
+
+def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
+    """The gaps of a design as the networks see them; None if it has none.
+
+    Raises
+    ------
+    OptionError
+        If the plan names neighbours that the design does not have.
+    """
+    gaps = design.gaps
+    names = [variable.name for variable in gaps.variables] if gaps is not None else []
+    columns = design.spec.covariates_of_columns()
+    neighbours = {}
+    for name, others in plan.neighbours or ():
+        unknown = [other for other in (name, *others) if other not in columns]
+        if unknown:
+            raise OptionError(
+                f"neighbours names {unknown[0]!r}, which is no column among the covariates. Choose "
+                f"from {listing(columns)}."
+            )
+        if name in names:
+            chosen = {j for other in others if other != name for j in columns[other]}
+            neighbours[names.index(name)] = tuple(sorted(chosen))
+    if gaps is None:
+        return None
+    variables = standardised_variables(gaps, scaling)
+    return GapData(
+        mechanism=gaps.mechanism,
+        variables=variables,
+        entries=Entries.of(variables, np.ones(len(design.y), dtype=bool)),
+        neighbours=neighbours,
+        limit=scaling.limit,
+        candidates=plan.candidates,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImputationModel:
+    """All that draws of missing covariates need besides networks."""
+
+    covariates: CovariateModel
+    missingness: MissingnessModel | None
+
+    def log_weight(
+        self, data: _core.Dataset, entries: Entries, values: NDArray[np.float32]
+    ) -> FloatArray:
+        """Log of p(R | A, X) at candidates (e, K), shape (g, K); zero if missing at random."""
+        if self.missingness is None:
+            return np.zeros((len(entries.rows), values.shape[1]))
+        return self.missingness.log_probability(data, entries, values)
+
+
+class FoldImputer:
+    """Imputation while the networks of one fold are searched for and trained.
+
+    Parameters
+    ----------
+    data
+        Shared by all folds, start values in the gaps.
+    gaps
+        What is missing.
+    split
+        The fold's rows. Only those trained on are completed here.
+    fold, seed, threads
+        As for training.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        gaps: GapData,
+        split: Split,
+        *,
+        fold: int,
+        seed: int,
+        threads: int,
+    ) -> None:
+        self._base = data
+        self._gaps = gaps
+        self._threads = threads
+        self._rng = np.random.default_rng([_TRAINING, seed, fold])
+        self._rows = np.sort(np.concatenate([split.fit, split.validation]))
+        trained = np.zeros(data.covariates.rows, dtype=bool)
+        trained[self._rows] = True
+        self._entries = Entries.of(gaps.variables, trained)
+        everything = gaps.entries
+        self._here = trained[everything.rows][everything.row]
+        self._shared = _core.Gaps(everything.first, everything.column, data.covariates.columns)
+        columns = np.unique(everything.column)
+        start = data.covariates.gather(everything.rows, columns)
+        self._values = start[everything.row, np.searchsorted(columns, everything.column)]
+        covariates = CovariateModel.select(
+            gaps.variables,
+            data.covariates,
+            self._rows,
+            given=gaps.neighbours,
+            limit=gaps.limit,
+            threads=threads,
+        )
+        self.data = data
+        self.model = ImputationModel(covariates, None)
+        everything_here = np.ones(len(self._entries.row), dtype=bool)
+        for _ in range(_WARM_UP):
+            self._redraw(everything_here)
+            self.model = ImputationModel(self._refitted(), None)
+        if gaps.mechanism == "mnar":
+            missingness = MissingnessModel.start(
+                gaps.variables, data.treatment, self.data.covariates, self._rows
+            )
+            self.model = ImputationModel(self.model.covariates, missingness)
+
+    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
+        """New candidates of the rows trained on, for a network that reads these covariates."""
+        covariates = self.data.covariates
+        # What the network does not read has no likelihood, and stays as it was last drawn; unless
+        # its being missing tells something.
+        self._mark = self._entries.marked(self._gaps.whole(inputs))
+        if self.model.missingness is not None:
+            self._mark[:] = True
+        self._pool = self._entries.only(self._mark)
+        self._drawn = self.model.covariates.draw(
+            covariates, self._pool, self._gaps.candidates, self._rng
+        )
+        self._log_weight = self.model.log_weight(covariates, self._pool, self._drawn)
+        return _core.Candidates(
+            self._pool.first,
+            self._pool.column,
+            covariates.columns,
+            self._drawn,
+            self._log_weight.astype(np.float32),
+        )
+
+    def update(self, networks: Sequence[TrainedNetwork], *, last: bool = False) -> TrainingData:
+        """Complete the covariates as networks see them that were trained on the last candidates.
+
+        Parameters
+        ----------
+        networks
+            Of the structure search, or the fold's own.
+        last
+            Whether no further network will train.
+
+        Returns
+        -------
+        TrainingData
+            With the completed covariates.
+        """
+        pool, drawn = self._pool, self._drawn
+        likelihood = candidate_likelihood(networks, self.data, pool, drawn, self._threads)
+        entry = np.arange(len(drawn))
+        if self.model.missingness is not None:
+            if last:
+                covariates = self.data.covariates
+                missingness = self.model.missingness.extended(covariates, self._rows, self._threads)
+                self._missingness_is(missingness)
+            for _ in range(_ROUNDS):
+                index = choose(likelihood + self._log_weight, _COMPLETIONS, self._rng)
+                self._refit_missingness(drawn[entry[:, None], index[pool.row]])
+        index = choose(likelihood + self._log_weight, 1, self._rng)[:, 0]
+        self._complete(self._mark, drawn[entry, index[pool.row]])
+        self._redraw(~self._mark)
+        self.model = ImputationModel(self._refitted(), self.model.missingness)
+        return self.data
+
+    def _redraw(self, mark: NDArray[np.bool_]) -> None:
+        """Draw marked entries of the fold from the covariates alone."""
+        if mark.any():
+            entries = self._entries.only(mark)
+            drawn = self.model.covariates.draw(self.data.covariates, entries, 1, self._rng)
+            self._complete(mark, drawn[:, 0])
+
+    def _complete(self, mark: NDArray[np.bool_], values: NDArray[np.float32]) -> None:
+        here = np.flatnonzero(self._here)
+        self._values[here[mark]] = values
+        covariates = _core.completed(self._base.covariates, self._shared, self._values)
+        self.data = dataclasses.replace(self._base, covariates=covariates)
+
+    def _refitted(self) -> CovariateModel:
+        return self.model.covariates.refit(self.data.covariates, self._rows)
+
+    def _refit_missingness(self, completions: NDArray[np.float32]) -> None:
+        if self.model.missingness is not None:
+            self._missingness_is(
+                self.model.missingness.refit(
+                    self.data.covariates, self._rows, self._pool, completions
+                )
+            )
+
+    def _missingness_is(self, missingness: MissingnessModel) -> None:
+        self.model = ImputationModel(self.model.covariates, missingness)
+        self._log_weight = self.model.log_weight(self.data.covariates, self._pool, self._drawn)
+
+
+def candidate_likelihood(
+    networks: Sequence[TrainedNetwork],
+    data: TrainingData,
+    entries: Entries,
+    values: NDArray[np.float32],
+    threads: int,
+) -> FloatArray:
+    """Log-likelihood of treatment and outcome of rows with gaps at candidates (e, K).
+
+    Returns
+    -------
+    (g, K)
+        Of the mixture of the networks.
+    """
+    candidates = _core.Candidates(
+        entries.first,
+        entries.column,
+        data.covariates.columns,
+        values,
+        np.zeros((len(entries.rows), values.shape[1]), dtype=np.float32),
+    )
+    parts = np.stack(
+        [
+            _core.candidate_log_likelihood(
+                net.spec,
+                list(net.weights),
+                list(net.biases),
+                net.inputs,
+                data.covariates,
+                candidates,
+                data.visible,
+                [1.0, net.variance],
+                threads,
+            )
+            for net in networks
+        ]
+    ).astype(np.float64)
+    mixture: FloatArray = np.logaddexp.reduce(parts, axis=0) - np.log(len(networks))
+    return mixture
+
+
+def choose(log_weight: FloatArray, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Candidates drawn with these weights, shape (g, draws), from log weights (g, K).
+
+    The draws of a row are spread evenly over its distribution (systematic resampling), in random
+    order, so that few of them represent it well.
+    """
+    rows, candidates = log_weight.shape
+    reached = np.cumsum(np.exp(log_weight - log_weight.max(axis=1, keepdims=True)), axis=1)
+    reached /= reached[:, -1:]
+    grid = rng.permuted((np.arange(draws) + rng.random((rows, 1))) / draws, axis=1)
+    # Rows end to end on one axis, where one search finds all.
+    shift = np.arange(rows)[:, None]
+    found = np.searchsorted((reached + shift).ravel(), grid + shift) - shift * candidates
+    chosen: NDArray[np.int64] = np.clip(found, 0, candidates - 1)
+    return chosen
+
+
+def impute(
+    fitted: FittedNetworks,
+    models: Sequence[ImputationModel],
+    data: TrainingData,
+    gaps: GapData,
+    imputations: int,
+) -> tuple[Imputations, list[Prediction]]:
+    """Draw the missing covariates of every row by models that did not train on it.
+
+    Parameters
+    ----------
+    fitted, models
+        Networks and imputation models of each split.
+    data
+        Covariates with start values in the gaps, treatment and outcome.
+    gaps
+        What is missing.
+    imputations
+        Number M of imputations; those of each repetition of the cross-fitting use its models.
+
+    Returns
+    -------
+    imputations
+        Nuisances of the rows with gaps at each imputation, averaged over repetitions.
+    repetitions
+        The same rows under each repetition alone, averaged over its own imputations.
+    """
+    plan, entries = fitted.plan, gaps.entries
+    repeats = len(fitted.splits) // plan.folds
+    values = np.empty((len(entries.row), imputations), dtype=np.float32)
+    shared = _core.Gaps(entries.first, entries.column, data.covariates.columns)
+    inputs = np.concatenate([net.inputs for fold in fitted.chosen for net in fold])
+    used = gaps.whole(inputs)
+    for number, (split, networks, model) in enumerate(
+        zip(fitted.splits, fitted.chosen, models, strict=True)
+    ):
+        mine = np.arange(number // plan.folds, imputations, repeats)
+        held_out = np.zeros(data.covariates.rows, dtype=bool)
+        held_out[split.test] = True
+        here = held_out[entries.rows][entries.row]
+        if not here.any() or len(mine) == 0:
+            continue
+        rng = np.random.default_rng([_IMPUTATIONS, plan.seed, number])
+        # First all entries once; then those that a network reads, as often as there are
+        # candidates. If being missing tells something, all of them are weighed.
+        entries_here = entries.only(here)
+        once = model.covariates.draw(data.covariates, entries_here, 1, rng)[:, 0]
+        values[np.ix_(here, mine)] = once[:, None]
+        every = np.zeros(len(entries.row), dtype=np.float32)
+        every[here] = once
+        covariates = _core.completed(data.covariates, shared, every)
+        read = here & (entries.marked(used) | (model.missingness is not None))
+        pool = entries.only(read)
+        drawn = model.covariates.draw(covariates, pool, gaps.candidates, rng)
+        completed_data = dataclasses.replace(data, covariates=covariates)
+        weight = candidate_likelihood(networks, completed_data, pool, drawn, fitted.threads)
+        weight += model.log_weight(covariates, pool, drawn)
+        index = choose(weight, len(mine), rng)
+        values[np.ix_(read, mine)] = drawn[np.arange(len(drawn))[:, None], index[pool.row]]
+
+    everything = []
+    for m in range(imputations):
+        completed = _core.completed(
+            data.covariates, shared, np.ascontiguousarray(values[:, m], dtype=np.float32)
+        )
+        everything.append(fitted.predict_out_of_fold(completed, entries.rows))
+    averaged = [mean_prediction(predictions) for predictions in everything]
+    repetitions = [
+        mean_prediction([everything[m][r] for m in range(r, imputations, repeats)] or averaged)
+        for r in range(repeats)
+    ]
+    return (
+        Imputations(
+            rows=entries.rows,
+            mu=np.stack([prediction.mu for prediction in averaged]),
+            propensity=np.stack([prediction.propensity for prediction in averaged]),
+            values=values,
+        ),
+        repetitions,
+    )
