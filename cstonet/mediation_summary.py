@@ -14,8 +14,8 @@ _WIDTHS = (17, 9, 11, 9, 6, 10, 9)
 _ROWS = 12
 _SHOWN = 3  # mediators named in a note
 MEDIATION_SELECTION_NOTE = (
-    "Selection: the covariate was found to explain the treatment, a mediator or the outcome; in "
-    "brackets: in how many of the supports found."
+    "Selection: the covariate was found to explain the treatment, a mediator or the outcome in at "
+    "least three quarters of the supports; in brackets: in how many."
 )
 MEDIATION_UNION_NOTE = (
     " Treatment and outcome models adjust for the covariates found for either, the mediators' "

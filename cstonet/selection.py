@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks
 
+# Share of the networks that must select a covariate. A covariate that stands in for another one,
+# or is a chance finding of some rows, is found in some folds and not in others.
+STABLE = 0.75
+
 
 def selection_table(
     covariates: tuple[str, ...], fitted: FittedNetworks, levels: Sequence[object] = ()
@@ -21,11 +25,11 @@ def selection_table(
     passing through the treatment (which is observed). Where a search found the supports, it must
     also have found the covariate for that model: the networks may adjust for more.
 
-    ``treatment`` and ``outcome`` say whether more than half of the chosen networks select the
-    covariate. Counts and frequencies are over the supports that were found independently: one per
-    fold where a search finds them (all starts of a fold share its support), one per fold and start
-    where each network is pruned by itself. Strengths are shares of the total path weight, averaged
-    over the chosen networks, and ``strength`` is the larger of the two.
+    ``treatment`` and ``outcome`` say whether at least three quarters of the chosen networks select
+    the covariate. Counts and frequencies are over the supports that were found independently: one
+    per fold where a search finds them (all starts of a fold share its support), one per fold and
+    start where each network is pruned by itself. Strengths are shares of the total path weight,
+    averaged over the chosen networks, and ``strength`` is the larger of the two.
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
@@ -45,7 +49,7 @@ def selection_table(
         for net in chosen:
             votes[net.inputs[net.selects(block)]] += 1
             strengths[name][net.inputs] += net.path_strength(block)
-        columns[name] = votes > len(chosen) / 2
+        columns[name] = votes >= STABLE * len(chosen)
     fits = len(independent)
     for name in ("treatment", "outcome"):
         columns[f"{name}_count"] = counts[name]
@@ -57,7 +61,7 @@ def selection_table(
         for net in chosen:
             votes[net.inputs[net.selects_levels()[:, unit]]] += 1
             strength[net.inputs] += net.level_strengths()[:, unit]
-        columns[f"treatment[{level}]"] = votes > len(chosen) / 2
+        columns[f"treatment[{level}]"] = votes >= STABLE * len(chosen)
         columns[f"treatment_strength[{level}]"] = strength / len(chosen)
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
     table.attrs["fits"] = fits

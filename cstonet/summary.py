@@ -33,8 +33,8 @@ _SELECTION_WIDTHS = (30, 17, 17, 11)
 _SELECTION_ROWS = 12
 _NAMED = 5  # columns with gaps that a note names
 _SELECTION_NOTE = (
-    "Selection: the covariate was found to explain the treatment or the outcome; in brackets: in "
-    "how many of the supports found."
+    "Selection: the covariate was found to explain the treatment or the outcome in at least three "
+    "quarters of the supports; in brackets: in how many."
 )
 _UNION_NOTE = " Both models adjust for the covariates found for either."
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn

@@ -83,9 +83,9 @@ print(res.summary())
 # difference, and its standard error accounts for their correlation. The other columns are those of
 # any regression table.
 #
-# **The selection.** The covariates that were found to explain the treatment or the outcome; in
-# brackets, in how many of the supports that were found, one per fold and repetition. Both models
-# adjust for the covariates found for either.
+# **The selection.** The covariates that were found to explain the treatment or the outcome in at
+# least three quarters of the supports, one per fold and repetition; in brackets, in how many. Both
+# models adjust for the covariates found for either.
 #
 # **The notes** say what the reader must know to trust the numbers above.
 #

@@ -82,36 +82,35 @@ def test_strength_without_any_path_is_zero():
 
 
 def test_table_counts_all_networks_and_decides_by_the_chosen():
-    plain = [network(fold=fold) for fold in range(3)]
-    other = [network(first=[[0, 0], [0, -3], [2, 0]], fold=fold, start=1) for fold in range(3)]
-    # Chosen: twice the plain network, once the other, in which x3 takes the place of x1.
-    table = table_of([*plain, *other], [plain[0], plain[1], other[2]])
-    assert table.attrs["fits"] == 6
+    plain = [network(fold=fold) for fold in range(4)]
+    other = [network(first=[[0, 0], [0, -3], [2, 0]], fold=fold, start=1) for fold in range(4)]
+    # Chosen: three times the plain network, once the other, in which x3 takes the place of x1.
+    table = table_of([*plain, *other], [*plain[:3], other[3]])
+    assert table.attrs["fits"] == 8
     assert table["outcome"].tolist() == [True, False, False]
     assert table["treatment"].tolist() == [False, True, False]
-    assert table["outcome_count"].tolist() == [3, 0, 3]
-    assert table["treatment_count"].tolist() == [0, 6, 0]
+    assert table["outcome_count"].tolist() == [4, 0, 4]
+    assert table["treatment_count"].tolist() == [0, 8, 0]
     assert table["outcome_frequency"].tolist() == [0.5, 0, 0.5]
-    np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
-    np.testing.assert_allclose(table["strength"], [2 / 3, 1, 1 / 3])
+    np.testing.assert_allclose(table["outcome_strength"], [3 / 4, 0, 1 / 4])
+    np.testing.assert_allclose(table["strength"], [3 / 4, 1, 1 / 4])
 
 
 def test_averaged_networks_of_a_fold_vote_one_by_one():
     plain, other = network(), network(first=[[0, 0], [0, -3], [2, 0]], start=1)
-    again = network(start=2)
-    fitted = SimpleNamespace(
-        networks=[plain, other, again], chosen=[(plain, other, again)], plan=PRUNED
-    )
+    more = [network(start=start) for start in (2, 3)]
+    nets = [plain, other, *more]
+    fitted = SimpleNamespace(networks=nets, chosen=[tuple(nets)], plan=PRUNED)
     table = selection_table(("x1", "x2", "x3"), fitted)
     assert table["outcome"].tolist() == [True, False, False]
-    np.testing.assert_allclose(table["outcome_strength"], [2 / 3, 0, 1 / 3])
+    np.testing.assert_allclose(table["outcome_strength"], [3 / 4, 0, 1 / 4])
 
 
-def test_half_of_the_chosen_is_not_a_majority():
-    plain, other = network(), network(first=[[0, 0], [0, -3], [2, 0]], fold=1)
-    table = table_of([plain, other], [plain, other])
+def test_two_thirds_of_the_chosen_are_too_few():
+    nets = [network(), network(fold=1), network(first=[[0, 0], [0, -3], [2, 0]], fold=2)]
+    table = table_of(nets, nets)
     assert table["outcome"].tolist() == [False, False, False]
-    assert table["outcome_frequency"].tolist() == [0.5, 0, 0.5]
+    np.testing.assert_allclose(table["outcome_frequency"], [2 / 3, 0, 1 / 3])
 
 
 def test_networks_know_their_covariates_by_position():
