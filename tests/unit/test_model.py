@@ -331,7 +331,9 @@ def test_exceptions_of_the_callback_reach_the_caller(frame, quick_options):
 
 
 INTERRUPTED_FIT = """
-import sys, cstonet as cs
+import signal, cstonet as cs
+# A shell that runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from cstonet.options import StageOptions
 from cstonet.presets import preset
 from dataclasses import replace
