@@ -10,8 +10,9 @@ import pandas as pd
 from cstonet.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError
 from cstonet.estimators.mediation import PROPORTION, MediationEffects
+from cstonet.fitted import Networks, Plan
 from cstonet.inference import Effect
-from cstonet.results import CausalResults, Data, Networks, Plan
+from cstonet.results import CausalResults, Data
 
 if TYPE_CHECKING:
     from cstonet.design import Design

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from cstonet.estimators import (
 )
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.fitted import ImputingNetworks, Networks, Plan, Prediction
 from cstonet.inference import Effect, EffectInference
 from cstonet.roles import level_code
 
@@ -38,81 +39,6 @@ if TYPE_CHECKING:
 Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
 
 _LISTED = 6  # effects named in an error
-
-
-class Prediction(Protocol):
-    """What networks say about m units and L treatment levels."""
-
-    @property
-    def mu(self) -> FloatArray:
-        """Outcome regressions μ̂_a(x), shape (m, L)."""
-
-    @property
-    def propensity(self) -> FloatArray:
-        """Treatment probabilities p̂_a(x), shape (m, L)."""
-
-
-class Plan(Protocol):
-    """What the results need of a resolved plan."""
-
-    @property
-    def preset(self) -> str:
-        """Name of the preset."""
-
-    @property
-    def folds(self) -> int:
-        """Number of folds; 1 is the in-sample fit."""
-
-    @property
-    def repeats(self) -> int:
-        """Repetitions of the cross-fitting."""
-
-    @property
-    def starts(self) -> int:
-        """Number of starts per fold."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of everything random."""
-
-    @property
-    def network_label(self) -> str:
-        """Widths of the layers, such as "100-8-6-5-1"."""
-
-    @property
-    def unites_supports(self) -> bool:
-        """Whether both models adjust for the covariates found for either."""
-
-
-class Networks(Protocol):
-    """What the results need of the fitted networks."""
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights that were kept."""
-
-    @property
-    def n_weights(self) -> int:
-        """Weights there were."""
-
-    @property
-    def trace(self) -> pd.DataFrame:
-        """Training history."""
-
-    def predict(self, X: NDArray[np.floating]) -> Prediction:
-        """Nuisances of new units, X of shape (m, p) in the units of the data."""
-
-
-class ImputingNetworks(Networks, Protocol):
-    """Networks that were fitted to covariates with gaps."""
-
-    def predict_incomplete(self, X: NDArray[np.floating], missing: NDArray[np.bool_]) -> Prediction:
-        """The same for units with missing covariates."""
-
-    def with_imputed(
-        self, X: NDArray[np.floating], values: NDArray[np.float32]
-    ) -> NDArray[np.floating]:
-        """Covariates (n, p) of the training rows with the means of imputed values."""
 
 
 class CausalResults(EffectInference):
