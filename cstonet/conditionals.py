@@ -24,8 +24,9 @@ from cstonet.regressions import (
 )
 from cstonet.scaling import Scaling
 
-# Sweeps of the Gibbs sampler where a row has several gaps. One gap alone needs one draw.
-_SWEEPS = 5
+# Sweeps of the Gibbs sampler where a row has several gaps; strongly correlated columns that are
+# missing together need many. One gap alone needs one draw.
+_SWEEPS = 30
 # Numbers held at once while candidates are drawn.
 _DRAWN_AT_ONCE = 4_000_000
 

@@ -68,7 +68,8 @@ def estimate_doses(
     selection
         The selection table, which says on which covariates the dose depends.
     """
-    grid = dose_grid(dose)
+    counted = dose if design.weights is None else dose[design.weights > 0]
+    grid = dose_grid(counted)
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
     fold = fold_numbers(networks.splits, plan.folds, len(dose))
     covariates = data.gather(np.arange(len(dose)), dispersion_covariates(selection))

@@ -101,6 +101,8 @@ class CovariateGaps:
                 places = {name: first + j for j, name in enumerate(block.columns)}
                 for name in gappy:
                     variables.append(_number(name, places[name], X, filled))
+            elif isinstance(block, LevelBlock) and gappy and width == 0:
+                pass  # one level: nothing to impute
             elif isinstance(block, LevelBlock) and gappy:
                 columns = tuple(range(first, first + width))
                 # Indicators of all levels but the first, which is zero in all of them.
@@ -209,7 +211,10 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     if in_other:
         other = other.copy()
         for name, value in in_other.items():
-            other[name] = other[name].where(~missing[name], value)
+            column = other[name]
+            if isinstance(column.dtype, pd.CategoricalDtype) and value not in column.cat.categories:
+                column = column.cat.add_categories([value])
+            other[name] = column.where(~missing[name], value)
     return Filled(Sources(numeric, other), missing, values)
 
 

@@ -71,12 +71,15 @@ class GapData:
     candidates: int
 
     def whole(self, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Covariates of all incomplete columns that a network reads at least in part.
+        """Covariates of the incomplete columns to be drawn for a network that reads these.
 
-        A column with levels is drawn as a whole, whichever of its indicators matter.
+        All of them if it reads any: a column that it does not read may be missing together with
+        one that it reads, and what is known of the one through treatment and outcome then has to
+        reach the other. So they are drawn jointly.
         """
-        read = [v.columns for v in self.variables if np.isin(v.columns, inputs).any()]
-        return np.concatenate([np.empty(0, dtype=np.int64), *read])
+        read = any(np.isin(v.columns, inputs).any() for v in self.variables)
+        drawn = [v.columns for v in self.variables] if read else []
+        return np.concatenate([np.empty(0, dtype=np.int64), *drawn])
 
 
 def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:

@@ -47,7 +47,8 @@ SLAB_SHARE = 0.5
 def outcome_design(design: Design) -> Design:
     """The design of the outcome network: mediators as further columns of X."""
     mediators = mediators_of(design)
-    X = np.concatenate([design.X, mediators.values.astype(design.X.dtype)], axis=1)
+    # In double precision: a mediator may be large beside its spread.
+    X = np.concatenate([design.X, mediators.values], axis=1)
     return dataclasses.replace(
         design, X=X, covariates=(*design.covariates, *mediators.names), mediators=None
     )
@@ -138,8 +139,7 @@ class MediationNetworks:
 
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Total-effect nuisances of new rows (m, p): outcome means over the mediators' law."""
-        mediators = self.units.center.astype(X.dtype)
-        both = np.concatenate([X, np.tile(mediators, (len(X), 1))], axis=1)
+        both = np.concatenate([X, np.tile(self.units.center, (len(X), 1))], axis=1)
         inputs = self.outcome.x_scaling.dataset(both, 0)
         data, rows = self.mediator.x_scaling.dataset(X, 0), np.arange(len(X))
         return mean_prediction([fold.predict_total(inputs, data, rows) for fold in self.folds])

@@ -13,6 +13,8 @@ from cstonet.tables import Table, table_with_headers
 _WIDTHS = (17, 9, 11, 9, 6, 10, 9)
 _ROWS = 12
 _SHOWN = 3  # mediators named in a note
+# Share of bounded units from which the notes warn.
+_POOR_OVERLAP = 0.05
 MEDIATION_SELECTION_NOTE = (
     "Selection: the covariate was found to explain the treatment, a mediator or the outcome in at "
     "least three quarters of the supports; in brackets: in how many."
@@ -102,10 +104,17 @@ def _note_ratio(results: MediationResults) -> str:
     note = "The estimator weights by density ratios of the mediators, "
     if n_bounded == 0:
         return note + "none of which had to be bounded."
-    return (
-        f"{note}bounded for {n_bounded} of the units ({n_bounded / results.nobs:.1%}), whose "
-        f"treatment probability given the mediators left [{clip:g}, {1 - clip:g}]."
+    share = n_bounded / results.nobs
+    note += (
+        f"bounded for {n_bounded} of the units ({share:.1%}), whose treatment probability given "
+        f"the mediators left [{clip:g}, {1 - clip:g}]."
     )
+    if share >= _POOR_OVERLAP:
+        note += (
+            " The mediators tell the arms apart: NDE and NIE rest on extrapolation, and bounding "
+            "that many may bias them."
+        )
+    return note
 
 
 def _with_error(value: float, error: float) -> list[str]:

@@ -27,6 +27,8 @@ DRAWS = 64
 _LEAST = 1e-6
 # Newton steps of a logistic regression, which converge in a handful.
 _STEPS = 25
+# Largest logarithm of a ratio of densities: beyond it there is no overlap to speak of.
+_LARGEST = 30.0
 # A residual variance below this, for a standardised mediator, is rounding error.
 _SMALLEST_VARIANCE = 1e-8
 
@@ -157,7 +159,7 @@ class MediatorLaw:
         distance = left @ precision[position] * spread
         total = self.marginal[j]
         log_ratio = 0.5 * distance**2 / spread - 0.5 * (values[:, j] - own) ** 2 / total
-        return np.asarray(np.exp(log_ratio) * np.sqrt(spread / total))
+        return np.asarray(np.exp(np.minimum(log_ratio, _LARGEST)) * np.sqrt(spread / total))
 
 
 def _order(binary: NDArray[np.bool_]) -> list[int]:

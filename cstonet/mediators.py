@@ -21,7 +21,7 @@ from .errors import (
     MediatorTypeError,
     NotAvailableError,
 )
-from .formula import Formula, Selected, Term, named_column, select_columns
+from .formula import Formula, Selected, Term, select_columns
 from .sources import Sources
 
 if TYPE_CHECKING:
@@ -115,6 +115,8 @@ class RawMediators:
                 "unit."
             )
         names = tuple(map(str, frame.columns))
+        if not names:
+            raise DataError("mediators has no columns. Pass one column per mediator.")
         return cls(Selected(names), Sources.select(frame, names, ()))
 
     def rows(self, keep: NDArray[np.bool_]) -> RawMediators:
@@ -172,7 +174,7 @@ class RawMediators:
         for name, column in zip(spec.names, built.T, strict=True):
             values = np.unique(column)
             if len(values) == 1:
-                raise _constant(name, values[0])
+                raise _constant(name, values[0].item())
             if len(values) == 2:
                 yield name, (column == values[1]).astype(np.float64), tuple(values.tolist())
             else:
@@ -197,9 +199,10 @@ class RawMediators:
 
 
 def named_columns(terms: Sequence[Term], frame: pd.DataFrame) -> tuple[str, ...]:
-    """The columns that a part of a formula names letter for letter, ``.`` aside."""
-    found = (named_column(term.text, frame.columns) for term in terms if not term.removed)
-    return tuple(name for name in found if name is not None)
+    """The columns that a part of a formula names or computes with, ``.`` aside."""
+    named = (term for term in terms if not term.removed and term.text != ".")
+    selected = select_columns(named, frame.columns, outcome=(), treatment=())
+    return (*selected.columns, *selected.inputs(frame.columns))
 
 
 def check_parts(parsed: Formula, frame: pd.DataFrame) -> None:

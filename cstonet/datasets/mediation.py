@@ -20,7 +20,7 @@ from cstonet.datasets.simulation import (
 )
 from cstonet.estimators import Effects, MediationNuisances, estimate_mediation
 
-# Nodes per dimension of the Gauss-Hermite rules. Doubling them moves no truth by 1e-9.
+# Nodes per dimension of the Gauss-Hermite rules. Doubling them moves no truth by 1e-4.
 _NODES = 32
 # Residual correlation of the three mediators.
 _CORRELATION = np.array([[1.0, 0.4, 0.3], [0.4, 1.0, 0.3], [0.3, 0.3, 1.0]])

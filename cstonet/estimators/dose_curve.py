@@ -63,11 +63,12 @@ class DoseCurve:
 
 def dose_support(nuisances: DoseNuisances, trim: float) -> tuple[float, float]:
     """Doses between which the curve is estimated: `trim` of the units lie beyond either end."""
-    order = np.argsort(nuisances.dose, kind="stable")
+    counted = np.flatnonzero(nuisances.unit_weights > 0)
+    order = counted[np.argsort(nuisances.dose[counted], kind="stable")]
     share = np.cumsum(nuisances.unit_weights[order]) / nuisances.n
     sorted_dose = nuisances.dose[order]
     low = sorted_dose[np.searchsorted(share, trim, side="left")]
-    high = sorted_dose[min(int(np.searchsorted(share, 1 - trim, side="left")), nuisances.n - 1)]
+    high = sorted_dose[min(int(np.searchsorted(share, 1 - trim, side="left")), len(order) - 1)]
     return float(low), float(high)
 
 
@@ -152,7 +153,9 @@ def cross_validated_bandwidth(
     n = len(dose)
     mean = np.mean(weights * dose)
     spread = float(np.sqrt(np.mean(weights * (dose - mean) ** 2)))
-    centres = np.linspace(dose.min(), dose.max(), _BINS)
+    counted = dose[weights > 0]
+    centres = np.linspace(counted.min(), counted.max(), _BINS)
+    dose = np.clip(dose, centres[0], centres[-1])  # units of weight zero do not count
     position = (dose - centres[0]) / (centres[1] - centres[0])
     left = np.clip(position.astype(np.int64), 0, _BINS - 2)
     share = position - left

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from cstonet.errors import NumericalError
 from cstonet.estimators.nuisances import FloatArray, IntArray
 from cstonet.estimators.residual_density import ResidualDensity
 
-# Doses at which the average density is tabulated; it is a mixture of gaussians, and smooth.
-_DENSITY_POINTS = 201
+# Doses at which the average density is tabulated: some by rank, some by distance.
+_DENSITY_RANKS, _DENSITY_DISTANCES = 301, 101
 # Values of a table (units x doses) computed at a time: bounds the memory at large n.
 _AT_ONCE = 4_000_000
 # Doses at which the outcome model is tabulated: some by rank, some by distance.
@@ -150,20 +150,27 @@ class DoseNuisances:
     def average_density(self) -> FloatArray:
         """The weighted mean over all units j of f̂(A_i | x_j), shape (n,).
 
-        Tabulated at evenly spaced doses and interpolated, which spares n² densities.
+        Tabulated and interpolated, which spares n² densities.
         """
-        table = np.linspace(self.dose.min(), self.dose.max(), _DENSITY_POINTS)
-        total, weights = np.zeros(_DENSITY_POINTS), self.unit_weights
-        rows = max(1, _AT_ONCE // _DENSITY_POINTS)
+        weights = self.unit_weights
+        counted = np.unique(self.dose[weights > 0])
+        ranks = np.quantile(counted, np.linspace(0, 1, _DENSITY_RANKS))
+        distances = np.linspace(counted.min(), counted.max(), _DENSITY_DISTANCES)
+        table = np.union1d(ranks, distances)
+        total = np.zeros(len(table))
+        rows = max(1, _AT_ONCE // len(table))
         for first in range(0, self.n, rows):
             part = slice(first, first + rows)
             spread = np.sqrt(self.variance[part, None])
             errors = (table - self.mean[part, None]) / spread
             total += weights[part] @ (self.residual_density.density(errors) / spread)
-        # Densities differ by orders of magnitude: the spline is one of their logarithm.
+        # Densities differ by orders of magnitude, hence logarithms; doses may lie close together,
+        # where a spline with continuous curvature would swing.
         tiny = np.finfo(np.float64).tiny
-        log_average = CubicSpline(table, np.log(np.maximum(total / self.n, tiny)))
-        values: FloatArray = np.exp(log_average(self.dose))
+        log_average = PchipInterpolator(table, np.log(np.maximum(total / self.n, tiny)))
+        # Units of weight zero may lie beyond the table; they do not count.
+        inside = np.clip(self.dose, table[0], table[-1])
+        values: FloatArray = np.exp(log_average(inside))
         return values
 
 
@@ -194,9 +201,12 @@ def stabilised_weights(nuisances: DoseNuisances, bound: float) -> StabilisedWeig
     density = nuisances.density()
     low = density < bound * average
     bounded = np.where(low, bound * average, density)
-    if not (bounded > 0).all():
+    counted = nuisances.unit_weights > 0
+    nowhere = counted & (bounded <= 0)
+    if nowhere.any():
         raise NumericalError(
-            f"{int((bounded <= 0).sum())} units received a dose whose estimated density is zero; "
-            "set clip above 0 (0.01 is usual)"
+            f"{int(nowhere.sum())} units received a dose whose estimated density is zero; set clip "
+            "above 0 (0.01 is usual)"
         )
-    return StabilisedWeights(average / bounded, int(low.sum()))
+    values = np.divide(average, bounded, out=np.zeros_like(average), where=counted)
+    return StabilisedWeights(values, int((low & counted).sum()))

@@ -22,6 +22,8 @@ from cstonet.estimators.nuisances import FloatArray
 LEVEL = 0.01
 # Knots of the spline, as quantiles of the residuals.
 _KNOTS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+# Least distance of two knots in standard deviations: a dose that many units share has them close.
+_CLOSEST = 0.1
 # Beyond the last knots the score is a line that does not fall, and at least this large: the
 # density then decays however far out it is asked for.
 _LEAST_SCORE = 0.1
@@ -108,7 +110,7 @@ def fit_residual_density(r: FloatArray, weights: FloatArray) -> ResidualDensity:
         Row weights with mean one.
     """
     counted = r[weights > 0]
-    knots: FloatArray = np.unique(np.quantile(counted, _KNOTS))
+    knots = _apart(np.quantile(counted, _KNOTS))
     line = np.array([-1.0, 1.0])
     scores = _match(r, weights, line)
     pvalue = _stein_test(r, weights, scores, knots) if len(knots) > 2 else 1.0
@@ -122,6 +124,15 @@ def fit_residual_density(r: FloatArray, weights: FloatArray) -> ResidualDensity:
     shift = float(potential.min())
     mass = float(np.trapezoid(np.exp(shift - potential), grid))
     return ResidualDensity(line, scores, shift - math.log(mass), gaussian, pvalue)
+
+
+def _apart(values: FloatArray) -> FloatArray:
+    """Ascending values without those that hardly differ from one before: knots must not."""
+    kept = [float(values[0])]
+    for value in values[1:]:
+        if value - kept[-1] > _CLOSEST:
+            kept.append(float(value))
+    return np.array(kept)
 
 
 def _basis(r: FloatArray, knots: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
@@ -234,3 +235,21 @@ def test_many_incomplete_columns_with_levels():
     results = cs.fit(holes.formula, holes.data, missing="mar", seed=1)
     assert len(results.design.gaps.variables) == 20
     assert abs(results.params["ATE"] - holes.sample_ate) < 4 * results.bse["ATE"]
+
+
+@pytest.mark.slow
+def test_columns_that_are_missing_together():
+    """x2 is no cause, but stands in for x1 and is missing with it: the two are drawn jointly."""
+    errors, ses, sets = [], [], 8
+    for seed in range(sets):
+        rng = np.random.default_rng(100 + seed)
+        x1 = rng.normal(size=800)
+        x2 = 0.9 * x1 + np.sqrt(1 - 0.9**2) * rng.normal(size=800)
+        treat = (x1 + rng.logistic(size=800) > 0).astype(int)
+        y = treat + 2 * x1 + rng.normal(size=800)
+        data = pd.DataFrame({"y": y, "treat": treat, "x1": x1, "x2": x2})
+        data.loc[rng.random(800) < 0.3, ["x1", "x2"]] = np.nan
+        fit = cs.fit("y ~ treat | .", data, missing="mar", seed=seed, folds=2, repeats=1, starts=1)
+        errors.append(fit.params["ATE"] - 1)
+        ses.append(fit.bse["ATE"])
+    assert abs(np.mean(errors)) < 4 * np.sqrt(np.mean(np.square(ses)) / sets)

@@ -177,6 +177,42 @@ def test_weights_count_as_repeated_rows():
         np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
+def test_units_of_weight_zero_do_not_count():
+    nuisances = linear(300)
+    weights = np.where(np.arange(300) < 20, 0.0, 1.0)
+    far = np.where(weights > 0, nuisances.dose, 1e4)
+    weighted = replace(nuisances, dose=far, weights=weights)
+    fields = ("y", "dose", "mu", "slope", "mean", "variance", "mu_grid", "fold")
+    without = replace(nuisances, **{f: getattr(nuisances, f)[weights > 0] for f in fields})
+    assert dose_support(weighted, 0.0) == dose_support(without, 0.0)
+    doses = np.array([-0.5, 0.0, 1.0])
+    one, other = (curve_of(each, doses) for each in (weighted, without))
+    assert one.bandwidth == pytest.approx(other.bandwidth, rel=0.02)  # n enters its candidates
+    np.testing.assert_allclose(one.estimates, other.estimates, atol=0.02)
+    np.testing.assert_allclose(
+        weighted.average_density()[weights > 0], without.average_density(), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("spread", [0.5, 1.5, 2.5])
+def test_average_density_of_skewed_doses(spread):
+    """Without covariates all units have the same density, hence weights of one."""
+    dose = np.exp(spread * np.random.default_rng(3).normal(size=600))
+    nuisances = replace(
+        linear(600), dose=dose, mean=np.full(600, dose.mean()), variance=np.full(600, dose.var())
+    )
+    np.testing.assert_allclose(nuisances.average_density(), nuisances.density(), rtol=1e-3)
+
+
+def test_knots_at_a_dose_that_many_share_stay_apart():
+    rng = np.random.default_rng(4)
+    dose = np.where(rng.random(2000) < 0.7, 0.0, rng.exponential(size=2000))
+    residual = dose - dose.mean() + 1e-6 * rng.normal(size=2000)
+    density = fit_residual_density(residual / residual.std(), np.ones(2000))
+    assert np.abs(density.scores).max() < 50
+    assert np.isfinite(density.density(np.linspace(-3, 3, 7))).all()
+
+
 # Curve --------------------------------------------------------------------------------------------
 
 

@@ -58,6 +58,29 @@ def test_numbers_and_two_levels(frame):
     np.testing.assert_array_equal(found.values[:, 3], frame["yes"])
 
 
+@pytest.mark.parametrize(
+    ("formula", "covariates"),
+    [
+        ("y ~ a | . - b - yes - label - group | np.exp(m1) + m2", ("x1", "x2")),
+        ("y ~ a | . - b - yes - label - group | m1 + m1:m2", ("x1", "x2")),
+        ("y ~ a | np.exp(x1) | m1 + m2", ("np.exp(x1)",)),
+    ],
+)
+def test_columns_inside_expressions_belong_to_their_part(formula, covariates, frame):
+    design = Design.from_formula(formula, frame)
+    assert design.covariates == covariates
+
+
+def test_a_column_computed_with_in_both_parts_is_refused(frame):
+    with pytest.raises(FormulaError, match="'m1' is named among the covariates and among the"):
+        Design.from_formula("y ~ a | x1 + I(m1**2) | m1", frame)
+
+
+def test_mediators_without_columns_are_refused(frame):
+    with pytest.raises(DataError, match="no columns"):
+        Design.from_arrays(frame["y"], frame["a"], frame[["x1"]], mediators=np.empty((N, 0)))
+
+
 def test_two_numbers_are_two_levels(frame):
     found = mediators_of("y ~ a | x1 | m", frame.assign(m=3 + 2.0 * frame["b"]))
     assert found.levels == ((3.0, 5.0),)

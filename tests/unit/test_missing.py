@@ -45,6 +45,13 @@ def mixed():
     return frame, cs.fit("y ~ treat | .", frame, missing="mar", n_jobs=1, **QUICK)
 
 
+def test_new_categories_may_lack_the_start_level(mixed):
+    frame, fit = mixed
+    new = frame.head(2).copy()
+    new["group"] = pd.Categorical(["b", None])
+    assert fit.cate(new).notna().all()
+
+
 class TestDesign:
     def test_gaps_are_found_and_start_values_stand_in_them(self):
         frame = mixed_frame()
@@ -60,6 +67,14 @@ class TestDesign:
         gap = frame["x1"].isna().to_numpy()
         np.testing.assert_allclose(design.X[gap, x1], frame["x1"].mean())
         np.testing.assert_array_equal(design.X[~gap, x1], frame["x1"].to_numpy()[~gap])
+
+    @pytest.mark.parametrize("kind", ["category", "str"])
+    def test_a_column_of_one_level_has_nothing_to_impute(self, kind):
+        frame = mixed_frame().assign(same="a")
+        frame["same"] = frame["same"].astype(kind)
+        frame.loc[5:20, "same"] = None
+        design = Design.from_formula("y ~ treat | .", frame, missing="mar")
+        assert "same" not in [variable.name for variable in design.gaps.variables]
 
     def test_kinds(self):
         design = Design.from_formula("y ~ treat | .", mixed_frame(), missing="mar")
