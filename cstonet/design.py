@@ -45,6 +45,10 @@ __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 Missing = Literal["raise", "drop", "mar", "mnar"]
 
 
+# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
+_ROWS_FOR_A_COPY = 20
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
     """The data of one analysis, checked.
@@ -290,6 +294,13 @@ class _Raw:
         else:
             check_no_dose(X, names, dose, raw.treatment.name)
         check_no_outcome(X, names, y, raw.outcome.name)
+        for variable in () if gaps is None else gaps.variables:
+            # Where the column has values: elsewhere X holds start values, which hide a copy.
+            there, own = ~variable.missing, list(variable.columns)
+            if np.unique(codes[there]).size == len(levels) and there.sum() >= _ROWS_FOR_A_COPY:
+                part, labels = X[there][:, own], [names[j] for j in own]
+                check_no_treatment(part, labels, codes[there], raw.treatment.name)
+                check_no_outcome(part, labels, y[there], raw.outcome.name)
         return Design(
             y=y,
             treatment=codes,

@@ -9,7 +9,7 @@ import pytest
 import cstonet as cs
 from cstonet.datasets import many_holes, paper_holes, punch_holes, simulation2
 from cstonet.design import Design
-from cstonet.errors import MissingValuesError, NotAvailableError, OptionError
+from cstonet.errors import DataError, MissingValuesError, NotAvailableError, OptionError
 from cstonet.estimators import (
     Imputations,
     estimate_effects,
@@ -75,6 +75,14 @@ class TestDesign:
         frame.loc[5:20, "same"] = None
         design = Design.from_formula("y ~ treat | .", frame, missing="mar")
         assert "same" not in [variable.name for variable in design.gaps.variables]
+
+    @pytest.mark.parametrize("copied", ["treat", "y"])
+    def test_a_copy_with_gaps_is_still_a_copy(self, copied):
+        frame = mixed_frame()
+        frame["copy"] = frame[copied].astype(float)
+        frame.loc[5:9, "copy"] = np.nan
+        with pytest.raises(DataError, match="'copy'"):
+            Design.from_formula("y ~ treat | .", frame, missing="mar")
 
     def test_kinds(self):
         design = Design.from_formula("y ~ treat | .", mixed_frame(), missing="mar")
