@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from cstonet.datasets import simulation1, simulation2
+from cstonet.datasets import Simulation, simulation1, simulation2
 from cstonet.estimators import Nuisances, estimate_effects
 
 SIMULATIONS: dict[str, Callable[..., Any]] = {
@@ -27,6 +27,20 @@ SIMULATIONS: dict[str, Callable[..., Any]] = {
     "2-binomial": lambda **sizes: simulation2(outcome="binomial", **sizes),
     "2-null": lambda **sizes: simulation2(null_effect=True, **sizes),
 }
+
+
+def truths_of(sim: Simulation) -> dict[str, Any]:
+    """What is known about a simulated data set, as the fields of a `Problem`."""
+    return {
+        "sample_ate": sim.sample_ate,
+        "ate": sim.ate,
+        "tau": sim.tau,
+        "oracle": sim.oracle_ate(),
+        "supports": {
+            "outcome": frozenset(sim.outcome_support),
+            "treatment": frozenset(sim.treatment_support),
+        },
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +60,7 @@ class SimulationCase:
     def load(self) -> Problem:
         """Draw the data."""
         sim = SIMULATIONS[self.simulation](n=self.n, p=self.p, seed=self.seed)
-        return Problem(
-            data=sim.data,
-            sample_ate=sim.sample_ate,
-            ate=sim.ate,
-            tau=sim.tau,
-            oracle=sim.oracle_ate(),
-            supports={
-                "outcome": frozenset(sim.outcome_support),
-                "treatment": frozenset(sim.treatment_support),
-            },
-        )
+        return Problem(data=sim.data, **truths_of(sim))
 
 
 @dataclass(frozen=True, slots=True)

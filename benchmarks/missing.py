@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
+from loaders import truths_of
 
 import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2
@@ -70,18 +71,7 @@ class HoleCase:
             holes = punch_holes(complete, ("x1",), share=share, mechanism="mar")
         else:
             holes = punch_holes(complete, share=self.percent / 100)
-        return HoleProblem(
-            data=holes.data,
-            sample_ate=holes.sample_ate,
-            ate=holes.ate,
-            tau=holes.tau,
-            oracle=holes.oracle_ate(),
-            supports={
-                "outcome": frozenset(holes.outcome_support),
-                "treatment": frozenset(holes.treatment_support),
-            },
-            complete=complete.data,
-        )
+        return HoleProblem(data=holes.data, complete=complete.data, **truths_of(holes))
 
 
 @dataclass(frozen=True, slots=True)

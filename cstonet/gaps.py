@@ -101,14 +101,13 @@ class CovariateGaps:
                 places = {name: first + j for j, name in enumerate(block.columns)}
                 for name in gappy:
                     variables.append(_number(name, places[name], X, filled))
-            elif isinstance(block, LevelBlock) and gappy and width == 0:
-                pass  # one level: nothing to impute
-            elif isinstance(block, LevelBlock) and gappy:
+            elif isinstance(block, LevelBlock):
                 columns = tuple(range(first, first + width))
                 # Indicators of all levels but the first, which is zero in all of them.
                 levels = np.eye(width + 1)[:, 1:]
-                missing, start = filled.missing[gappy[0]], filled.start[gappy[0]]
-                variables.append(Incomplete(gappy[0], columns, levels, missing, start))
+                for name in gappy if width else ():  # one level alone leaves nothing to impute
+                    missing, start = filled.missing[name], filled.start[name]
+                    variables.append(Incomplete(name, columns, levels, missing, start))
             elif gappy:
                 raise NotAvailableError(
                     f"The formula computes with {listing(gappy)}, where values are missing. Only "

@@ -72,7 +72,7 @@ def punch_holes(
     if unknown:
         raise OptionError(f"columns: {unknown[0]!r} is no covariate of {simulation!r}")
     rng = generator(simulation.seed if seed is None else seed, simulation=_STREAM)
-    treated, outcome = (_standardised(simulation.data[name]) for name in ("treat", "y"))
+    outcome = _standardised(simulation.data["y"])
     treated = simulation.data["treat"].to_numpy(np.float64)
     for name in columns:
         if mechanism == "mcar":

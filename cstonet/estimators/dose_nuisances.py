@@ -12,7 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from cstonet.errors import NumericalError
-from cstonet.estimators.nuisances import FloatArray, IntArray
+from cstonet.estimators.nuisances import FloatArray, IntArray, mean_one
 from cstonet.estimators.residual_density import ResidualDensity
 
 # Doses at which the average density is tabulated: some by rank, some by distance.
@@ -116,9 +116,7 @@ class DoseNuisances:
     @property
     def unit_weights(self) -> FloatArray:
         """Weights scaled to mean one; ones if there are none. Shape (n,)."""
-        if self.weights is None:
-            return np.ones(self.n)
-        return np.divide(self.weights, np.mean(self.weights), dtype=np.float64)
+        return mean_one(self.weights, self.n)
 
     @property
     def surprise(self) -> FloatArray:

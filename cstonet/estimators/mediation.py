@@ -26,7 +26,13 @@ import numpy as np
 
 from cstonet.errors import NumericalError
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances, clip_propensity
+from cstonet.estimators.nuisances import (
+    FloatArray,
+    IntArray,
+    Nuisances,
+    clip_propensity,
+    mean_one,
+)
 
 EFFECTS = ("TE", "NDE", "NIE")
 PROPORTION = "NIE/TE"
@@ -200,8 +206,7 @@ def estimate_mediation(nuisances: MediationNuisances, *, clip: float) -> Mediati
     posterior = clip_propensity(nuisances.posterior, clip)
     scores = mediation_scores(nuisances, propensity.values, posterior.values)
     n = len(scores)
-    weights = np.ones(n) if nuisances.weights is None else nuisances.weights
-    weights = weights / weights.mean()
+    weights = mean_one(nuisances.weights, n)
     # NDE and NIE as columns; TE is their sum, exactly.
     direct, indirect = scores[:, 1, 0] - scores[:, 0, 0], scores[:, 1, 1] - scores[:, 1, 0]
     parts = np.column_stack([direct, indirect])

@@ -17,6 +17,13 @@ IntArray: TypeAlias = NDArray[np.int64]
 _SUM_TOLERANCE = 1e-5
 
 
+def mean_one(weights: FloatArray | None, n: int) -> FloatArray:
+    """Weights of n units scaled to mean one; ones if there are none. Shape (n,)."""
+    if weights is None:
+        return np.ones(n)
+    return np.divide(weights, np.mean(weights), dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Nuisances:
     """Observed data and fitted nuisance functions of n units and L treatment levels.
@@ -78,9 +85,7 @@ class Nuisances:
     @property
     def unit_weights(self) -> FloatArray:
         """Weights scaled to mean one; ones if there are none. Shape (n,)."""
-        if self.weights is None:
-            return np.ones(self.n)
-        return np.divide(self.weights, np.mean(self.weights), dtype=np.float64)
+        return mean_one(self.weights, self.n)
 
     def _check_shapes(self) -> None:
         n = len(self.y)

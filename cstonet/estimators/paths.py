@@ -26,7 +26,7 @@ import numpy as np
 
 from cstonet.estimators.aipw import estimate_effects
 from cstonet.estimators.mediation import MediationNuisances
-from cstonet.estimators.nuisances import FloatArray, Nuisances, clip_propensity
+from cstonet.estimators.nuisances import FloatArray, Nuisances, clip_propensity, mean_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ def estimate_paths(
         + treated * (paths.rest - paths.both)
         + paths.both
     )
-    weights = np.ones(len(scores)) if nuisances.weights is None else nuisances.weights
-    weights = weights / weights.mean()
+    weights = mean_one(nuisances.weights, len(scores))
     difference = scores[:, 1] - scores[:, 0]
     values: FloatArray = weights @ difference / len(scores)
     influence = weights[:, None] * (difference - values)
