@@ -17,9 +17,11 @@ from cstonet.gaps import CovariateGaps
 from cstonet.regressions import (
     FloatArray,
     Regression,
+    Stop,
     Target,
     features_of,
     level_probabilities,
+    poll,
     select_features,
 )
 from cstonet.scaling import Scaling
@@ -161,6 +163,7 @@ class CovariateModel:
         given: Mapping[int, tuple[int, ...]],
         limit: float,
         threads: int,
+        stop: Stop | None = None,
     ) -> CovariateModel:
         """Find the neighbours of each variable and fit its regression.
 
@@ -171,6 +174,8 @@ class CovariateModel:
             which a variable was observed speak about its neighbours.
         given
             Neighbours, as covariates, of variables (by number) for which they are known.
+        stop
+            Called now and then; may raise to stop.
         """
         targets = []
         for variable in variables:
@@ -180,18 +185,20 @@ class CovariateModel:
         found = dict(
             zip(
                 open_,
-                select_features(data, rows, [targets[t] for t in open_], threads),
+                select_features(data, rows, [targets[t] for t in open_], threads, stop),
                 strict=True,
             )
         )
         regressions = []
         for t, target in enumerate(targets):
             features = np.array(given[t], dtype=np.int64) if t in given else found[t]
-            coefficients, spread = target.fit(features_of(data, rows, features))
+            coefficients, spread = target.fit(features_of(data, rows, features), stop=stop)
             regressions.append(Regression(features, coefficients, spread))
         return cls(variables, tuple(regressions), limit)
 
-    def refit(self, data: _core.Dataset, rows: NDArray[np.int64]) -> CovariateModel:
+    def refit(
+        self, data: _core.Dataset, rows: NDArray[np.int64], stop: Stop | None = None
+    ) -> CovariateModel:
         """The same neighbourhoods with coefficients from completed covariates."""
         regressions = []
         everywhere = np.ones(len(rows), dtype=bool)
@@ -199,7 +206,7 @@ class CovariateModel:
             values = data.gather(rows, variable.columns).astype(np.float64)
             target = variable.target(values, everywhere)
             x = features_of(data, rows, old.features)
-            coefficients, spread = target.fit(x, start=old.coefficients)
+            coefficients, spread = target.fit(x, start=old.coefficients, stop=stop)
             regressions.append(Regression(old.features, coefficients, spread))
         return CovariateModel(self.variables, tuple(regressions), self.limit)
 
@@ -212,7 +219,12 @@ class CovariateModel:
         return CovariateModel(variables, self.regressions, self.limit)
 
     def draw(
-        self, data: _core.Dataset, entries: Entries, draws: int, rng: np.random.Generator
+        self,
+        data: _core.Dataset,
+        entries: Entries,
+        draws: int,
+        rng: np.random.Generator,
+        stop: Stop | None = None,
     ) -> NDArray[np.float32]:
         """Completions of the rows with gaps, from the observed covariates alone.
 
@@ -224,6 +236,8 @@ class CovariateModel:
             The gaps, e of them.
         draws
             Completions per row.
+        stop
+            Called now and then; may raise to stop.
 
         Returns
         -------
@@ -246,6 +260,7 @@ class CovariateModel:
             work = np.repeat(start[None], count, axis=0)
             for _ in range(_SWEEPS if several and len(parts) > 1 else 1):
                 for part in parts:
+                    poll(stop)
                     part.draw(work, rng, self.limit)
             values[:, first : first + count] = work[:, entries.row, place].T
         return values
