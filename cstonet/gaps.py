@@ -85,8 +85,10 @@ class CovariateGaps:
         spec: CovariateSpec,
         X: NDArray[np.floating],
         filled: Filled,
-    ) -> CovariateGaps:
+    ) -> CovariateGaps | None:
         """Describe the gaps of a covariate matrix (n, p) that was built from filled columns.
+
+        None if they are all in columns of one level, which leave nothing to impute.
 
         Raises
         ------
@@ -105,7 +107,7 @@ class CovariateGaps:
                 columns = tuple(range(first, first + width))
                 # Indicators of all levels but the first, which is zero in all of them.
                 levels = np.eye(width + 1)[:, 1:]
-                for name in gappy if width else ():  # one level alone leaves nothing to impute
+                for name in gappy if width else ():
                     missing, start = filled.missing[name], filled.start[name]
                     variables.append(Incomplete(name, columns, levels, missing, start))
             elif gappy:
@@ -115,7 +117,7 @@ class CovariateGaps:
                     "own (a 'category' column instead of C(...)), or use missing='drop'."
                 )
             first += width
-        return cls(mechanism, tuple(variables))
+        return cls(mechanism, tuple(variables)) if variables else None
 
     def transform(
         self, spec: CovariateSpec, data: pd.DataFrame | NDArray[Any]
@@ -208,12 +210,7 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
         numeric = pd.DataFrame(array, index=numeric.index, columns=numeric.columns, copy=False)
     in_other = {name: values[name] for name in missing if name in other.columns}
     if in_other:
-        other = other.copy()
-        for name, value in in_other.items():
-            column = other[name]
-            if isinstance(column.dtype, pd.CategoricalDtype) and value not in column.cat.categories:
-                column = column.cat.add_categories([value])
-            other[name] = column.where(~missing[name], value)
+        other = sources.filled(in_other).other
     return Filled(Sources(numeric, other), missing, values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,27 @@ class Sources:
         """What is missing."""
         return Gaps.of_frame(self.numeric) | Gaps.of_frame(self.other)
 
+    def filled(self, values: Mapping[str, Any]) -> Sources:
+        """The same columns with a value in the gaps of some of `other`."""
+        other = self.other.copy()
+        for name, value in values.items():
+            other[name] = _filled(other[name], value)
+        return Sources(self.numeric, other)
+
     def rows(self, keep: NDArray[np.bool_]) -> Sources:
         """Some of the rows."""
         return Sources(self.numeric.loc[keep], self.other.loc[keep])
+
+
+def _filled(column: pd.Series, value: Any) -> pd.Series:
+    """A column with a value in its gaps, in whatever dtype has room for it."""
+    there = column.notna()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if value not in column.cat.categories:
+            column = column.cat.add_categories([value])
+    elif is_number(column.dtype) and not isinstance(column.dtype, np.dtype):
+        column = column.astype(np.float64)  # nullable whole numbers have no room for a mean
+    try:
+        return column.where(there, value)
+    except (TypeError, ValueError):
+        return column.astype(object).where(there, value)
