@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
-from .columns import listing
+from .columns import check_no_identifier, listing
 from .covariates import CovariateSpec, LevelBlock, NumericBlock
 from .errors import MissingValuesError, NotAvailableError
 from .sources import Sources
@@ -178,6 +179,8 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     ------
     MissingValuesError
         If a column or a row has no value at all, or a column has gaps that had none at the fit.
+    ColumnTypeError
+        If the observed values of a column are identifiers.
     """
     missing = _missing_of(sources)
     _check_rows(sources, missing)
@@ -190,7 +193,11 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
                     "can be imputed from. Leave it out of the formula, for example with "
                     f"'. - {name}'."
                 )
-            values[name] = _start_value(_column(sources, name)[~gaps])
+            observed = _column(sources, name)[~gaps]
+            # Start values would make them look alike. A single one is no more than a constant.
+            if len(observed) > 1 and infer_dtype(observed) == "string":
+                check_no_identifier(observed)
+            values[name] = _start_value(observed)
     else:
         new = [name for name in missing if name not in start]
         if new:

@@ -6,7 +6,7 @@ import pytest
 
 import cstonet as cs
 from cstonet.design import Design
-from cstonet.errors import NotAvailableError
+from cstonet.errors import ColumnTypeError, NotAvailableError
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 FORMULA = "y ~ treat | ."
@@ -54,3 +54,14 @@ def test_terms_of_nullable_numbers_with_gaps(term):
     k[5] = pd.NA
     with pytest.raises(NotAvailableError, match="'k', where values are missing"):
         Design.from_formula(f"y ~ treat | x1 + {term}", complete_frame().assign(k=k), missing="mar")
+
+
+@pytest.mark.parametrize("kind", [object, "string"])
+def test_identifiers_are_found_among_the_observed(kind):
+    frame = complete_frame()
+    frame["id"] = pd.Series([f"unit {i}" for i in range(200)], dtype=kind)
+    frame.loc[7, "id"] = None
+    with pytest.raises(ColumnTypeError, match=r"'id'.*identifier"):
+        Design.from_formula(FORMULA, frame, missing="mar")
+    declared = frame.assign(id=frame["id"].astype("category"))
+    assert Design.from_formula(FORMULA, declared, missing="mar").X.shape == (200, 3 + 198)
