@@ -65,3 +65,35 @@ def test_identifiers_are_found_among_the_observed(kind):
         Design.from_formula(FORMULA, frame, missing="mar")
     declared = frame.assign(id=frame["id"].astype("category"))
     assert Design.from_formula(FORMULA, declared, missing="mar").X.shape == (200, 3 + 198)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    frame = complete_frame().assign(
+        group=["a", "b", None, "b"] * 50, yes=[True, None, False, False] * 50
+    )
+    frame.loc[::9, "x2"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def results(frame):
+    return fit(frame)
+
+
+class TestNewRows:
+    @pytest.mark.parametrize("gap", [None, pd.NA, np.nan, pd.NaT])
+    @pytest.mark.parametrize("column", ["x2", "group", "yes"])
+    def test_a_single_row_without_a_value(self, frame, results, column, gap):
+        row = frame.iloc[[1]].drop(columns=["y", "treat"])
+        expected = results.cate(row.assign(**{column: np.nan}))
+        single = pd.DataFrame([{**row.iloc[0].to_dict(), column: gap}], index=row.index)
+        pd.testing.assert_series_equal(results.cate(single), expected)
+
+    def test_numbers_in_a_column_of_objects(self, frame, results):
+        rows = frame.head(12)
+        mixed = rows.assign(x2=rows["x2"].astype(object).where(rows["x2"].notna(), None))
+        assert mixed["x2"].dtype == object
+        pd.testing.assert_series_equal(results.cate(mixed), results.cate(rows))
+        with pytest.raises(ColumnTypeError, match="'x2'"):
+            results.cate(rows.assign(x2="three"))
