@@ -29,6 +29,7 @@ from cstonet.estimators.imputations import Imputations
 from cstonet.gaps import Mechanism
 from cstonet.missingness import MissingnessModel
 from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
+from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
 from cstonet.regressions import FloatArray, Stop
 from cstonet.scaling import Scaling
@@ -170,6 +171,7 @@ class FoldImputer:
         self._gaps = gaps
         self._threads = threads
         self._rng = np.random.default_rng([_TRAINING, seed, fold])
+        self._noise = FreshNoise(self._rng)
         self._rows = np.sort(np.concatenate([split.fit, split.validation]))
         trained = np.zeros(data.covariates.rows, dtype=bool)
         trained[self._rows] = True
@@ -211,7 +213,7 @@ class FoldImputer:
             self._mark[:] = True
         self._pool = self._entries.only(self._mark)
         self._drawn = self.model.covariates.draw(
-            covariates, self._pool, self._gaps.candidates, self._rng, self._stop
+            covariates, self._pool, self._gaps.candidates, self._noise, self._stop
         )
         self._log_weight = self.model.log_weight(covariates, self._pool, self._drawn, self._stop)
         return _core.Candidates(
@@ -261,7 +263,7 @@ class FoldImputer:
         if mark.any():
             entries = self._entries.only(mark)
             drawn = self.model.covariates.draw(
-                self.data.covariates, entries, 1, self._rng, self._stop
+                self.data.covariates, entries, 1, self._noise, self._stop
             )
             self._complete(mark, drawn[:, 0])
 
@@ -390,17 +392,18 @@ def impute(
         if not here.any() or len(mine) == 0:
             continue
         rng = np.random.default_rng([_IMPUTATIONS, plan.seed, number])
+        noise = FreshNoise(rng)
         # First all entries once; then those that a network reads, as often as there are
         # candidates. If being missing tells something, all of them are weighed.
         entries_here = entries.only(here)
-        once = model.covariates.draw(data.covariates, entries_here, 1, rng)[:, 0]
+        once = model.covariates.draw(data.covariates, entries_here, 1, noise)[:, 0]
         values[np.ix_(here, mine)] = once[:, None]
         every = np.zeros(len(entries.row), dtype=np.float32)
         every[here] = once
         covariates = _core.completed(data.covariates, shared, every)
         read = here & (entries.marked(used) | (model.missingness is not None))
         pool = entries.only(read)
-        drawn = model.covariates.draw(covariates, pool, gaps.candidates, rng)
+        drawn = model.covariates.draw(covariates, pool, gaps.candidates, noise)
         completed_data = dataclasses.replace(data, covariates=covariates)
         weight = candidate_likelihood(networks, completed_data, pool, drawn, fitted.threads)
         weight += model.log_weight(covariates, pool, drawn)

@@ -7,6 +7,7 @@ identifies the model (paper, section "Some Variants").
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,6 +136,23 @@ class MissingnessModel:
             )
             regressions.append(Regression(old.features, coefficients, None))
         return MissingnessModel(self.variables, self.treatment, tuple(regressions))
+
+    def on_rows(self, missing: NDArray[np.bool_]) -> MissingnessModel:
+        """The same model for other rows, with values missing as in (m, number of variables).
+
+        Their treatments are zeros, the reference; see `under`.
+        """
+        variables = tuple(
+            dataclasses.replace(variable, missing=gaps)
+            for variable, gaps in zip(self.variables, missing.T, strict=True)
+        )
+        treatment = np.zeros((len(missing), self.treatment.shape[1]))
+        return MissingnessModel(variables, treatment, self.regressions)
+
+    def under(self, treatment: FloatArray) -> MissingnessModel:
+        """The same model with one treatment, given as dummies (L - 1,), in every row."""
+        everywhere = np.tile(treatment, (len(self.treatment), 1))
+        return MissingnessModel(self.variables, everywhere, self.regressions)
 
     def log_probability(
         self,
