@@ -94,8 +94,8 @@ def test_what_is_missing_not_at_random_is_told_by_being_missing():
     frame.loc[rng.random(n) < expit(3 * x[:, 0] - 2), "x1"] = np.nan
     gap = frame["x1"].isna()
     results = cs.fit("y ~ treat | .", frame, missing="mnar", n_jobs=1, **QUICK)
-    # The untreated among the rows with gaps have a mean outcome near two; untreated rows in general,
-    # whose values the observed covariates alone would give them, of zero.
+    # The untreated among the rows with gaps have a mean outcome near two; the untreated in general,
+    # whose values they would be given by the observed covariates alone, of zero.
     expected = y[gap & (treat == 0)].mean()
     found = results.potential_outcomes(frame[gap])[0].mean()
     assert abs(found - expected) < abs(found - y[treat == 0].mean()) / 2
