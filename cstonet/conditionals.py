@@ -57,8 +57,12 @@ class Variable:
         """Level of each row from the covariates (m, c) that code it: the nearest."""
         if self.levels is None:
             raise ValueError("a number has no levels")
-        distance = ((values[:, None, :] - self.levels) ** 2).sum(axis=2)
-        nearest: NDArray[np.int64] = np.argmin(distance, axis=1)
+        nearest = np.zeros(len(values), dtype=np.int64)
+        smallest = np.full(len(values), np.inf)
+        for code, level in enumerate(self.levels):
+            distance = ((values - level) ** 2).sum(axis=1)
+            nearest[distance < smallest] = code
+            smallest = np.minimum(smallest, distance)
         return nearest
 
     def target(self, values: FloatArray, observed: NDArray[np.bool_]) -> Target:

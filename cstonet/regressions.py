@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import softmax
 
 from cstonet import _core
@@ -24,6 +25,11 @@ Stop = Callable[[int], object]
 # separated by a feature, or features are copies of each other.
 _LINEAR_RIDGE, _SOFTMAX_RIDGE = 1e-3, 0.5
 _NEWTON_STEPS, _CONVERGED = 12, 1e-5
+# Newton's matrix has a row per level and feature: up to so many levels it is the faster way. Where
+# levels are rare it can go astray; what is left of the gradient then is many times this.
+_NEWTON_LEVELS, _ASTRAY = 20, 0.01
+# Steps of L-BFGS at most, and the gradient at its end in standard errors of the coefficients.
+_GRADIENT_STEPS, _GRADIENT_LEFT = 200, 1e-3
 # Features admitted per round, and in all: a covariate's distribution given thirty others needs no
 # more.
 _PER_ROUND, _MOST_FEATURES = 2, 30
@@ -79,7 +85,9 @@ def fit_softmax(
     weights: FloatArray | None = None,
     stop: Stop | None = None,
 ) -> FloatArray:
-    """Log-odds (1 + q, L - 1) of levels against the first, by Newton's method.
+    """Log-odds (1 + q, L - 1) of levels against the first.
+
+    By Newton's method, or by L-BFGS where levels are many or Newton's steps do not converge.
 
     Parameters
     ----------
@@ -106,6 +114,8 @@ def fit_softmax(
     # The intercept has no prior: the frequencies of the levels must come out right.
     ridge = np.full(q, _SOFTMAX_RIDGE)
     ridge[0] = 1e-6
+    if levels > _NEWTON_LEVELS:
+        return _by_gradient(design, target, w, ridge, start, stop)
     for _ in range(_NEWTON_STEPS):
         p = level_probabilities(design @ theta)[:, 1:]
         gradient = design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
@@ -122,8 +132,69 @@ def fit_softmax(
         # A full step can overshoot where levels are rare; five units of log-odds never do.
         theta += step * min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < _CONVERGED:
-            break
-    return theta
+            return theta
+    p = level_probabilities(design @ theta)[:, 1:]
+    gradient = design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
+    if np.abs(gradient).max() < _ASTRAY:
+        return theta
+    return _by_gradient(design, target, w, ridge, start, stop)
+
+
+def _by_gradient(
+    design: FloatArray,
+    target: FloatArray,
+    weights: FloatArray,
+    ridge: FloatArray,
+    start: FloatArray | None,
+    stop: Stop | None,
+) -> FloatArray:
+    """The same log-odds (q, k) by L-BFGS, which needs no matrix of all levels and features.
+
+    Parameters
+    ----------
+    design : (n, q)
+        Features, with the intercept.
+    target : (n, k)
+        Indicators of all levels but the first.
+    weights, ridge : (n,), (q,)
+        Weights of the rows; precisions of the prior.
+    start, stop
+        As for `fit_softmax`; by default from the frequencies of the levels.
+    """
+    shape = design.shape[1], target.shape[1]
+    counts = weights @ target + 0.5
+    rest = weights.sum() + 0.5 - (weights @ target).sum()
+    if start is None:
+        start = np.zeros(shape)
+        start[0] = np.log(counts / rest)
+    # In units in which each level's own curvature at its frequency is one, levels that are rare
+    # move as fast as others: tens of steps instead of hundreds.
+    share = counts / (counts.sum() + rest)
+    gram = design.T @ (weights[:, None] * design)
+    root = np.linalg.cholesky((share * (1 - share))[:, None, None] * gram + np.diag(ridge))
+    units = np.linalg.inv(root)  # (k, q, q)
+
+    def coefficients(flat: FloatArray) -> FloatArray:
+        moved = flat.reshape(shape[1], 1, shape[0]) @ units
+        return np.ascontiguousarray(moved[:, 0, :].T)
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        poll(stop)
+        theta = coefficients(flat)
+        log_odds = design @ theta
+        highest = np.maximum(log_odds.max(axis=1), 0.0)
+        loss = weights @ (highest - np.einsum("nk,nk->n", log_odds, target))
+        p = np.exp(log_odds - highest[:, None])
+        total = np.exp(-highest) + p.sum(axis=1)
+        p /= total[:, None]
+        loss += weights @ np.log(total) + 0.5 * ridge @ np.sum(theta**2, axis=1)
+        gradient = design.T @ (weights[:, None] * (p - target)) + ridge[:, None] * theta
+        return float(loss), (units @ gradient.T[:, :, None]).ravel()
+
+    begin = (start.T[:, None, :] @ root).ravel()
+    options = {"maxiter": _GRADIENT_STEPS, "gtol": _GRADIENT_LEFT, "ftol": 1e-12}
+    found = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
+    return coefficients(found.x)
 
 
 def poll(stop: Stop | None) -> None:

@@ -35,10 +35,11 @@ class TestRegressions:
         # A coefficient of a logistic regression has a standard error of about 2.5 / sqrt(n).
         np.testing.assert_allclose(found, truth, atol=4 * 3 / np.sqrt(n))
 
-    def test_softmax_is_stationary(self):
+    @pytest.mark.parametrize("levels", [3, 25])
+    def test_softmax_is_stationary(self, levels):
         rng = np.random.default_rng(1)
-        x, codes = rng.normal(size=(300, 2)), rng.integers(0, 3, 300)
-        theta = fit_softmax(x, codes, 3)
+        x, codes = rng.normal(size=(300, 2)), rng.integers(0, levels, 300)
+        theta = fit_softmax(x, codes, levels)
 
         def objective(value):
             eta = np.column_stack([np.ones(300), x]) @ value
@@ -52,6 +53,20 @@ class TestRegressions:
             down[index] -= step
             # The gradient at the optimum, against the curvature's size of about 60.
             assert abs(objective(up) - objective(down)) / (2 * step) < 60 * 1e-3
+
+    @pytest.mark.parametrize(("levels", "rarer"), [(8, 1.5), (12, 0.5), (20, 0.5), (60, 0.1)])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_rare_levels(self, levels, rarer, seed):
+        """With an intercept and no prior on it, expected counts of levels are the observed ones."""
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(400, 3))
+        odds = -rarer * np.arange(1, levels) + x @ rng.normal(size=(3, levels - 1))
+        p = level_probabilities(odds)
+        codes = (rng.random((400, 1)) > np.cumsum(p, axis=1)).sum(axis=1).clip(0, levels - 1)
+        found = fit_softmax(x, codes, levels)
+        expected = level_probabilities(np.column_stack([np.ones(400), x]) @ found).sum(axis=0)
+        # The gradient in units of rows, and the tiny prior on the intercepts.
+        np.testing.assert_allclose(expected, np.bincount(codes, minlength=levels), atol=0.02)
 
     def test_linear(self):
         rng = np.random.default_rng(2)
