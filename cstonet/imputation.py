@@ -26,12 +26,12 @@ from cstonet.conditionals import CovariateModel, Entries, Variable, standardised
 from cstonet.design import Design
 from cstonet.errors import OptionError
 from cstonet.estimators.imputations import Imputations
-from cstonet.gaps import Mechanism
+from cstonet.gaps import CovariateGaps, Mechanism
 from cstonet.missingness import MissingnessModel
 from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
 from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
-from cstonet.regressions import FloatArray, Stop
+from cstonet.regressions import VALUES_PER_FEATURE, FloatArray, Stop
 from cstonet.scaling import Scaling
 from cstonet.search import TrainingData
 from cstonet.splits import Split
@@ -89,7 +89,7 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
     Raises
     ------
     OptionError
-        If the plan names neighbours that the design does not have.
+        If the plan names neighbours that the design does not have, or too many.
     """
     gaps = design.gaps
     names = [variable.name for variable in gaps.variables] if gaps is not None else []
@@ -105,6 +105,7 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
         if name in names:
             chosen = {j for other in others if other != name for j in columns[other]}
             neighbours[names.index(name)] = tuple(sorted(chosen))
+            _check_neighbours(name, len(chosen), gaps)
     if gaps is None:
         return None
     variables = standardised_variables(gaps, scaling)
@@ -116,6 +117,18 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
         limit=scaling.limit,
         candidates=plan.candidates,
     )
+
+
+def _check_neighbours(name: str, covariates: int, gaps: CovariateGaps | None) -> None:
+    """Refuse neighbours that would reproduce the few values of a column, and leave no spread."""
+    for variable in () if gaps is None else gaps.variables:
+        values = int((~variable.missing).sum())
+        if variable.name == name and covariates * VALUES_PER_FEATURE > values:
+            raise OptionError(
+                f"neighbours gives {name!r} {covariates} covariates, but it has a value in only "
+                f"{values} rows. Name columns with at most {values // VALUES_PER_FEATURE} "
+                "covariates, or leave it out of neighbours: they are then found from the data."
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,6 +33,8 @@ _GRADIENT_STEPS, _GRADIENT_LEFT = 200, 1e-3
 # Features admitted per round, and in all: a covariate's distribution given thirty others needs no
 # more.
 _PER_ROUND, _MOST_FEATURES = 2, 30
+# Known values that a regression needs for each of its features, or it leaves no spread.
+VALUES_PER_FEATURE = 3
 # Targets whose scores are held at once.
 _TARGETS_AT_ONCE = 64
 
@@ -241,6 +243,11 @@ class Target:
     forced: tuple[int, ...] = ()
     extra: FloatArray | None = None
 
+    @property
+    def most_features(self) -> int:
+        """How many features may be chosen for it."""
+        return min(_MOST_FEATURES, int(self.observed.sum()) // VALUES_PER_FEATURE)
+
     def fit(
         self, x: FloatArray, *, start: FloatArray | None = None, stop: Stop | None = None
     ) -> tuple[FloatArray, float | None]:
@@ -277,7 +284,11 @@ def select_features(
     covariates.
     """
     chosen = [list(target.forced) for target in targets]
-    growing = [t for t, target in enumerate(targets) if target.levels is None or target.levels > 1]
+    growing = [
+        t
+        for t, target in enumerate(targets)
+        if (target.levels is None or target.levels > 1) and len(chosen[t]) < target.most_features
+    ]
     while growing:
         grown: list[int] = []
         for first in range(0, len(growing), _TARGETS_AT_ONCE):
@@ -312,10 +323,11 @@ def _grow(
         first += width
         score[[*targets[t].barred, *chosen[t]]] = -np.inf
         critical = threshold(len(score) * width, max(int(targets[t].observed.sum()), 2))
-        best = [int(j) for j in np.argsort(-score, kind="stable")[:_PER_ROUND]]
+        at_most = min(_PER_ROUND, targets[t].most_features - len(chosen[t]))
+        best = [int(j) for j in np.argsort(-score, kind="stable")[:at_most]]
         new = [j for j in best if score[j] > critical]
         chosen[t] += new
-        if new and len(chosen[t]) < _MOST_FEATURES:
+        if new and len(chosen[t]) < targets[t].most_features:
             grown.append(t)
     return grown
 

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet import _core
 from cstonet.design import Design
-from cstonet.errors import ColumnTypeError, NotAvailableError
+from cstonet.errors import ColumnTypeError, NotAvailableError, OptionError
+from cstonet.regressions import Target, select_features
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 FORMULA = "y ~ treat | ."
@@ -97,3 +99,24 @@ class TestNewRows:
         pd.testing.assert_series_equal(results.cate(mixed), results.cate(rows))
         with pytest.raises(ColumnTypeError, match="'x2'"):
             results.cate(rows.assign(x2="three"))
+
+
+class TestFewValues:
+    def test_more_neighbours_than_values(self):
+        frame = complete_frame()
+        for j in range(4, 10):
+            frame[f"x{j}"] = np.random.default_rng(j).normal(size=200)
+        frame.loc[8:, "x1"] = np.nan
+        others = [f"x{j}" for j in range(2, 10)]
+        with pytest.raises(OptionError, match=r"'x1' 8 covariates.*only 8 rows.*at most 2"):
+            fit(frame, neighbours={"x1": others})
+        assert np.isfinite(fit(frame, neighbours={"x1": others[:2]}).params).all()
+
+    def test_found_neighbours_leave_a_spread(self):
+        """Five copies of a column with nine values, each with some noise: three are enough."""
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(300, 1)) + 0.05 * rng.normal(size=(300, 6))
+        target = Target(x[:, 0], None, np.arange(300) < 9, barred=(0,))
+        data = _core.Dataset(x, np.zeros(6), np.ones(6), 1e6, 0)
+        (found,) = select_features(data, np.arange(300), [target], 1)
+        assert 1 <= len(found) <= 3
