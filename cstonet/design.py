@@ -26,7 +26,7 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
-from .gaps import CovariateGaps, fill_sources
+from .gaps import CovariateGaps, fill_sources, warn_of_empty_arms
 from .leaks import check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
@@ -289,6 +289,8 @@ class _Raw:
         names, gaps = spec.names, None
         if filled is not None:
             gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
+        if gaps is not None:
+            warn_of_empty_arms(gaps, codes, levels, raw.treatment.name)
         if dose is None:
             check_no_treatment(X, names, codes, raw.treatment.name)
         else:

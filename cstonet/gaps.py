@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
+from .caller import caller_stacklevel
 from .columns import check_no_identifier, listing
 from .covariates import CovariateSpec, LevelBlock, NumericBlock
 from .errors import MissingValuesError, NotAvailableError
@@ -221,6 +223,22 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     return Filled(Sources(numeric, other), missing, values)
 
 
+def warn_of_empty_arms(
+    gaps: CovariateGaps, codes: NDArray[np.int64], levels: tuple[Any, ...], treatment: str
+) -> None:
+    """Warn of columns without a single value in an arm of the treatment, codes (n,)."""
+    for code, level in enumerate(levels):
+        arm = codes == code
+        empty = [variable.name for variable in gaps.variables if variable.missing[arm].all()]
+        if empty:
+            warnings.warn(
+                f"{listing(empty)}: no value where {treatment} is {level!r}. What is imputed there "
+                "rests on the model alone, and so does adjusting for it: better leave such columns "
+                "out.",
+                stacklevel=caller_stacklevel(),
+            )
+
+
 def _missing_of(sources: Sources) -> dict[str, NDArray[np.bool_]]:
     found = {}
     for frame in (sources.numeric, sources.other):
@@ -253,7 +271,10 @@ def _start_value(observed: pd.Series) -> Any:
     """Mean of a number with many values, most frequent of few or of levels."""
     counts = observed.value_counts()
     if pd.api.types.is_numeric_dtype(observed.dtype) and len(counts) > 2:
-        return float(observed.mean())
+        mean = float(observed.mean())
+        # Infinite values are refused later, where they are; they must not spread into the gaps.
+        finite = observed[np.isfinite(observed.to_numpy(dtype=np.float64))]
+        return mean if np.isfinite(mean) or finite.empty else float(finite.median())
     return counts.index[0]
 
 

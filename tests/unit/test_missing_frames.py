@@ -1,5 +1,7 @@
 """Frames with gaps of every kind: what is imputed, what is refused, and by which error."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,13 @@ import pytest
 import cstonet as cs
 from cstonet import _core
 from cstonet.design import Design
-from cstonet.errors import ColumnTypeError, NotAvailableError, OptionError
+from cstonet.errors import (
+    ColumnTypeError,
+    InfiniteValuesError,
+    NotAvailableError,
+    OptionError,
+    UnseenLevelError,
+)
 from cstonet.regressions import Target, select_features
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
@@ -120,3 +128,56 @@ class TestFewValues:
         data = _core.Dataset(x, np.zeros(6), np.ones(6), 1e6, 0)
         (found,) = select_features(data, np.arange(300), [target], 1)
         assert 1 <= len(found) <= 3
+
+
+class TestOddFrames:
+    def test_infinite_values_beside_gaps_are_counted_alone(self):
+        frame = complete_frame()
+        frame.loc[:9, "x1"] = np.nan
+        frame.loc[20, "x1"] = np.inf
+        with pytest.raises(InfiniteValuesError, match=r"'x1'.*in 1 of 200 rows"):
+            Design.from_formula(FORMULA, frame, missing="mar")
+
+    def test_no_value_in_an_arm(self):
+        frame = complete_frame()
+        frame.loc[frame["treat"] == 1, "x2"] = np.nan
+        with pytest.warns(UserWarning, match="'x2': no value where treat is 1"):
+            results = fit(frame)
+        assert np.isfinite(results.params).all()
+
+    @pytest.mark.parametrize("observed", [1, 3])
+    @pytest.mark.parametrize("column", ["x2", "group"])
+    def test_hardly_any_value(self, column, observed):
+        frame = complete_frame().assign(group=["a", "b", "b", "c"] * 50)
+        frame.loc[observed:, column] = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # perhaps none in one of the arms
+            results = fit(frame, "mnar")
+        assert np.isfinite(results.params).all()
+        assert results.cate(frame).notna().all()
+
+    def test_a_gap_in_every_row(self):
+        frame = complete_frame()
+        frame.loc[::2, "x1"] = np.nan
+        frame.loc[1::2, "x2"] = np.nan
+        assert fit(frame).effects.missing_information.min() > 0
+
+    @pytest.mark.parametrize("weightless", ["gaps", "values"])
+    def test_rows_without_weight(self, weightless):
+        frame = complete_frame()
+        frame.loc[::3, "x1"] = np.nan
+        gap = frame["x1"].isna()
+        weights = (~gap if weightless == "gaps" else gap).astype(float)
+        assert np.isfinite(fit(frame, weights=weights).bse).all()
+
+    def test_unseen_levels_beside_gaps(self, frame, results):
+        new = frame.head(4).assign(group=["z", None, "a", "b"])
+        with pytest.raises(UnseenLevelError, match="'z'"):
+            results.cate(new)
+
+    def test_repeated_row_labels(self):
+        frame = complete_frame().assign(group=["a", None] * 100, text=["u", "v"] * 100)
+        frame.loc[::7, "x1"] = np.nan
+        frame["group"] = frame["group"].astype("category")
+        labelled = frame.set_index(np.zeros(200, dtype=int))
+        np.testing.assert_array_equal(fit(labelled).params, fit(frame).params)
