@@ -1,4 +1,4 @@
-"""Imputation of missing covariates: candidates from the covariates, weighed by the networks.
+"""Imputation while networks train: candidates from the covariates, weighed by the networks.
 
 Each row with gaps gets candidate completions from the graphical model π(X_mis | X_obs). A network
 weighs them by its likelihoods of the row's treatment and outcome (and, for values missing not at
@@ -25,10 +25,9 @@ from cstonet.columns import listing
 from cstonet.conditionals import CovariateModel, Entries, Variable, standardised_variables
 from cstonet.design import Design
 from cstonet.errors import OptionError
-from cstonet.estimators.imputations import Imputations
 from cstonet.gaps import CovariateGaps, Mechanism
 from cstonet.missingness import MissingnessModel
-from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
+from cstonet.networks import TrainedNetwork
 from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
 from cstonet.regressions import VALUES_PER_FEATURE, FloatArray, Stop
@@ -36,8 +35,8 @@ from cstonet.scaling import Scaling
 from cstonet.search import TrainingData
 from cstonet.splits import Split
 
-# First words of the seed sequences: folds while they train, imputations, and new rows.
-_TRAINING, _IMPUTATIONS = 4, 5
+# First word of the seed sequences of folds while they train.
+_TRAINING = 4
 # Rounds of draw and refit before the first network, which know the covariates only.
 _WARM_UP = 3
 # For the model of what is missing: completions per row, and rounds per network.
@@ -360,86 +359,3 @@ def choose(log_weight: FloatArray, draws: int, rng: np.random.Generator) -> NDAr
     found = np.searchsorted((reached + shift).ravel(), grid + shift) - shift * candidates
     chosen: NDArray[np.int64] = np.clip(found, 0, candidates - 1)
     return chosen
-
-
-def impute(
-    fitted: FittedNetworks,
-    models: Sequence[ImputationModel],
-    data: TrainingData,
-    gaps: GapData,
-    imputations: int,
-) -> tuple[Imputations, list[Prediction]]:
-    """Draw the missing covariates of every row by models that did not train on it.
-
-    Parameters
-    ----------
-    fitted, models
-        Networks and imputation models of each split.
-    data
-        Covariates with start values in the gaps, treatment and outcome.
-    gaps
-        What is missing.
-    imputations
-        Number M of imputations; those of each repetition of the cross-fitting use its models.
-
-    Returns
-    -------
-    imputations
-        Nuisances of the rows with gaps at each imputation, averaged over repetitions.
-    repetitions
-        The same rows under each repetition alone, averaged over its own imputations.
-    """
-    plan, entries = fitted.plan, gaps.entries
-    repeats = len(fitted.splits) // plan.folds
-    values = np.empty((len(entries.row), imputations), dtype=np.float32)
-    shared = _core.Gaps(entries.first, entries.column, data.covariates.columns)
-    inputs = np.concatenate([net.inputs for fold in fitted.chosen for net in fold])
-    used = gaps.whole(inputs)
-    for number, (split, networks, model) in enumerate(
-        zip(fitted.splits, fitted.chosen, models, strict=True)
-    ):
-        mine = np.arange(number // plan.folds, imputations, repeats)
-        held_out = np.zeros(data.covariates.rows, dtype=bool)
-        held_out[split.test] = True
-        here = held_out[entries.rows][entries.row]
-        if not here.any() or len(mine) == 0:
-            continue
-        rng = np.random.default_rng([_IMPUTATIONS, plan.seed, number])
-        noise = FreshNoise(rng)
-        # First all entries once; then those that a network reads, as often as there are
-        # candidates. If being missing tells something, all of them are weighed.
-        entries_here = entries.only(here)
-        once = model.covariates.draw(data.covariates, entries_here, 1, noise)[:, 0]
-        values[np.ix_(here, mine)] = once[:, None]
-        every = np.zeros(len(entries.row), dtype=np.float32)
-        every[here] = once
-        covariates = _core.completed(data.covariates, shared, every)
-        read = here & (entries.marked(used) | (model.missingness is not None))
-        pool = entries.only(read)
-        drawn = model.covariates.draw(covariates, pool, gaps.candidates, noise)
-        completed_data = dataclasses.replace(data, covariates=covariates)
-        weight = candidate_likelihood(networks, completed_data, pool, drawn, fitted.threads)
-        weight += model.log_weight(covariates, pool, drawn)
-        index = choose(weight, len(mine), rng)
-        values[np.ix_(read, mine)] = drawn[np.arange(len(drawn))[:, None], index[pool.row]]
-
-    everything = []
-    for m in range(imputations):
-        completed = _core.completed(
-            data.covariates, shared, np.ascontiguousarray(values[:, m], dtype=np.float32)
-        )
-        everything.append(fitted.predict_out_of_fold(completed, entries.rows))
-    averaged = [mean_prediction(predictions) for predictions in everything]
-    repetitions = [
-        mean_prediction([everything[m][r] for m in range(r, imputations, repeats)] or averaged)
-        for r in range(repeats)
-    ]
-    return (
-        Imputations(
-            rows=entries.rows,
-            mu=np.stack([prediction.mu for prediction in averaged]),
-            propensity=np.stack([prediction.propensity for prediction in averaged]),
-            values=values,
-        ),
-        repetitions,
-    )

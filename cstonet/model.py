@@ -21,7 +21,7 @@ from cstonet.estimators import (
     estimate_mediation,
     pooled_effects,
 )
-from cstonet.imputation import impute
+from cstonet.held_out import impute
 from cstonet.mediation import estimate as estimate_repetition
 from cstonet.mediation import mediation_nuisances, mediation_selection, mediator_table
 from cstonet.mediation_models import averaged
