@@ -47,11 +47,14 @@ class Variable:
         Their values at each level; None for a number.
     missing : (n,)
         Rows without a value.
+    raw_levels : (L, c) or None
+        The levels in the units of the data.
     """
 
     columns: NDArray[np.int64]
     levels: FloatArray | None
     missing: NDArray[np.bool_]
+    raw_levels: FloatArray | None = None
 
     def codes(self, values: FloatArray) -> NDArray[np.int64]:
         """Level of each row from the covariates (m, c) that code it: the nearest."""
@@ -83,7 +86,7 @@ def standardised_variables(gaps: CovariateGaps, scaling: Scaling) -> tuple[Varia
         if variable.levels is not None:
             levels = (variable.levels - scaling.center[columns]) * scaling.inverse_scale[columns]
             levels = np.clip(levels, -scaling.limit, scaling.limit)
-        variables.append(Variable(columns, levels, variable.missing))
+        variables.append(Variable(columns, levels, variable.missing, variable.levels))
     return tuple(variables)
 
 

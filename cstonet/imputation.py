@@ -31,7 +31,7 @@ from cstonet.networks import TrainedNetwork
 from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
 from cstonet.regressions import VALUES_PER_FEATURE, FloatArray, Stop
-from cstonet.scaling import Scaling
+from cstonet.scaling import Scaling, column_scaling
 from cstonet.search import TrainingData
 from cstonet.splits import Split
 
@@ -80,6 +80,23 @@ class GapData:
         read = any(np.isin(v.columns, inputs).any() for v in self.variables)
         drawn = [v.columns for v in self.variables] if read else []
         return np.concatenate([np.empty(0, dtype=np.int64), *drawn])
+
+
+def observed_scaling(scaling: Scaling, design: Design) -> Scaling:
+    """The scaling of a design with columns that are mostly missing in units of what is there.
+
+    Start values in most of the rows would make the unit so small that observed values lie beyond
+    the bound on standardised ones. Of fewer gaps the unit hardly depends.
+    """
+    center, inverse_scale = scaling.center.copy(), scaling.inverse_scale.copy()
+    for variable in () if design.gaps is None else design.gaps.variables:
+        there, columns = ~variable.missing, np.array(variable.columns)
+        weights = None if design.weights is None else design.weights[there]
+        if 2 * there.sum() >= len(there) or (weights is not None and not weights.any()):
+            continue
+        own = column_scaling(design.X[np.ix_(there, columns)], scaling.limit, weights)
+        center[columns], inverse_scale[columns] = own.center, own.inverse_scale
+    return Scaling(center, inverse_scale, scaling.limit)
 
 
 def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:

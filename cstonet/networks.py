@@ -358,6 +358,13 @@ class FittedNetworks:
         scale = scaling.inverse_scale[entries.column]
         mean = values.mean(axis=1) / np.where(scale > 0, scale, 1.0)
         completed[entries.rows[entries.row], entries.column] = mean + scaling.center[entries.column]
+        for variable in self.gaps.variables:
+            if variable.raw_levels is not None:
+                # Rare levels lie beyond the bound on standardised values, where they look alike.
+                places = [entries.column == column for column in variable.columns]
+                codes = variable.codes(np.stack([values[p].ravel() for p in places], axis=1))
+                drawn = variable.raw_levels[codes].reshape(-1, values.shape[1], len(places))
+                completed[np.ix_(variable.missing, variable.columns)] = drawn.mean(axis=1)
         return completed
 
     def predict_out_of_fold(

@@ -18,7 +18,13 @@ from cstonet import _core
 from cstonet.design import Design
 from cstonet.doses import dose_strata
 from cstonet.errors import NumericalError, OptionError
-from cstonet.imputation import FoldImputer, GapData, ImputationModel, gap_data
+from cstonet.imputation import (
+    FoldImputer,
+    GapData,
+    ImputationModel,
+    gap_data,
+    observed_scaling,
+)
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
@@ -132,6 +138,8 @@ def train_networks(
         trainable=weights > 0,
     )
     x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
+    if design.gaps is not None:
+        x_scaling = observed_scaling(x_scaling, design)
     y_scale = OutcomeScale.of(design.y, design.family, design.weights)
     dose_scale = None
     if design.dose is None:

@@ -181,3 +181,26 @@ class TestOddFrames:
         frame["group"] = frame["group"].astype("category")
         labelled = frame.set_index(np.zeros(200, dtype=int))
         np.testing.assert_array_equal(fit(labelled).params, fit(frame).params)
+
+
+class TestUnits:
+    def test_a_column_that_is_mostly_missing_has_the_unit_of_its_values(self):
+        """Otherwise 5 % of values would be some five times as large, and cut off at the bound."""
+        frame = complete_frame()
+        frame.loc[10:, "x2"] = np.nan
+        networks = fit(frame).networks
+        np.testing.assert_allclose(
+            1 / networks.x_scaling.inverse_scale[1], frame["x2"].std(ddof=0), rtol=1e-6
+        )
+
+    def test_balance_knows_rare_levels(self):
+        """Two rows of 200 are ten standard deviations from the others; the bound is six."""
+        frame = complete_frame().assign(group=["a"] * 100 + ["b"] * 100)
+        frame.loc[:1, "group"] = "c"
+        frame.loc[60:140, "group"] = None
+        results = fit(frame, imputations=40)
+        X = results.networks.with_imputed(results.design.X, results.imputations.values)
+        levels = [results.design.covariates.index(f"group[T.{level}]") for level in "bc"]
+        share = X[60:141][:, levels] * 40
+        np.testing.assert_allclose(share, np.round(share), atol=1e-4)
+        assert share[:, 1].sum() > 0
