@@ -120,6 +120,7 @@ def train(
     progress: Callable[[int], object] | None = None,
     structure: list[NDArray[np.float32]] | None = None,
     candidates: Candidates | None = None,
+    trace: bool = True,
 ) -> list[TaskResult]: ...
 def predict(
     network: NetworkSpec,

@@ -364,6 +364,7 @@ class StructureSearch:
             self._stop,
             structure.masks(network, self._treatment_units),
             None if self._imputer is None else self._imputer.candidates(inputs),
+            trace=False,
         )[0]
         if result.failure:
             raise NumericalError(

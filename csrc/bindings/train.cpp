@@ -61,7 +61,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
                               const IndexArray& inputs, const FloatArray& visible,
                               const FloatArray& row_weight, const py::list& tasks,
                               std::uint64_t seed, int threads, const py::object& progress,
-                              const py::object& structure, const Candidates* candidates) {
+                              const py::object& structure, const Candidates* candidates,
+                              bool trace) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Dataset& data = dataset.data;
@@ -97,8 +98,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
-    const Problem problem{spec,    training, data, columns,   values,
-                          weights, allowed,  seed, candidates};
+    const Problem problem{spec,    training, data, columns,    values,
+                          weights, allowed,  seed, candidates, trace};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -181,7 +182,8 @@ void register_train(py::module_& m) {
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
-        py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr));
+        py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
+        py::arg("trace") = true);
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));
