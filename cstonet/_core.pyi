@@ -106,6 +106,7 @@ def score_statistics(
     directions: NDArray[np.float32],
     threads: int,
     progress: Callable[[int], object] | None = None,
+    covariates: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]: ...
 def train(
     network: NetworkSpec,

@@ -9,11 +9,6 @@
 namespace cstonet {
 namespace {
 
-void check_columns(const std::vector<Index>& columns, const Dataset& data) {
-  for (Index column : columns)
-    require(column >= 0 && column < data.columns(), "an input is not a covariate");
-}
-
 template <class Get>
 py::list per_layer(const TaskResult& result, Get&& get) {
   py::list out;
@@ -66,8 +61,7 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Dataset& data = dataset.data;
-  const std::vector<Index> columns = indices_from_array(inputs);
-  check_columns(columns, data);
+  const std::vector<Index> columns = columns_from_array(inputs, data);
   const Panel values = panel_from_array(visible);
   const Floats weights = floats_from_array(row_weight);
   require(static_cast<Index>(columns.size()) == spec.inputs, "one covariate per network input");
@@ -115,8 +109,7 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const Dataset& data = dataset.data;
-  const std::vector<Index> columns = indices_from_array(inputs);
-  check_columns(columns, data);
+  const std::vector<Index> columns = columns_from_array(inputs, data);
   const std::vector<Index> wanted = indices_from_array(rows);
   const Panel settings = panel_from_array(clamp);
   for (Index row : wanted) require(row >= 0 && row < data.rows(), "a row does not exist");

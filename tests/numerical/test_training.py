@@ -372,7 +372,7 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
         ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row that does not exist"),
         ({"tasks": [(0, 0, ROWS[:0], ROWS)]}, "no rows"),
         ({"network": SPEC.with_inputs(P + 1)}, "one covariate per network input"),
-        ({"inputs": np.arange(1, P + 1)}, "not a covariate"),
+        ({"inputs": np.arange(1, P + 1)}, "covariate does not exist"),
         ({"visible": np.zeros((N, 3), dtype=np.float32)}, "visible unit"),
         ({"row_weight": np.ones(N - 1, dtype=np.float32)}, "one weight per row"),
         ({"options": replace(ADAM, sampler=SamplerOptions(variance=(1.0,)))}, "latent variance"),
