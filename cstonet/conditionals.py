@@ -264,16 +264,24 @@ class CovariateModel:
             for number, pair in enumerate(zip(self.variables, self.regressions, strict=True))
             if (part := _Part.of(*pair, data, entries, columns)) is not None
         }
-        several = np.bincount(entries.row, minlength=len(entries.rows)).max(initial=0) > 1
-        sweeps = SWEEPS if several and len(parts) > 1 else 1
+        gaps = np.zeros(len(entries.rows), dtype=np.int64)
+        for part in parts.values():
+            gaps[part.rows] += 1
+        # Where one variable is missing, all that it depends on is known: the last draw is exact.
+        crowded = {number: part.among(gaps > 1) for number, part in parts.items()}
+        steps = [
+            (number, part, left)
+            for left in reversed(range(1, SWEEPS))
+            for number, part in crowded.items()
+            if len(part.rows) > 0
+        ] + [(number, part, 0) for number, part in parts.items()]
         at_once = max(1, _DRAWN_AT_ONCE // max(start.size, 1))
         for first in range(0, draws, at_once):
             now = slice(first, min(first + at_once, draws))
             work = np.repeat(start[None], now.stop - first, axis=0)
-            for left in reversed(range(sweeps)):
-                for number, part in parts.items():
-                    poll(stop)
-                    part.draw(work, noise.at(number, left, now), self.limit)
+            for number, part, left in steps:
+                poll(stop)
+                part.draw(work, noise.at(number, left, now), self.limit)
             values[:, now] = work[:, entries.row, place].T
         return values
 
@@ -318,6 +326,11 @@ class _Part:
             levels=variable.levels,
             spread=regression.spread,
         )
+
+    def among(self, wanted: NDArray[np.bool_]) -> _Part:
+        """The step on some of the rows only, marked among all that have gaps, shape (g,)."""
+        kept = wanted[self.rows]
+        return dataclasses.replace(self, rows=self.rows[kept], base=self.base[kept])
 
     def draw(self, work: FloatArray, noise: Noise, limit: float) -> None:
         """Draw the variable anew in each completion of `work`, shape (draws, g, columns)."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit
 
 from cstonet import _core
 from cstonet.conditionals import Entries, Variable
@@ -188,5 +189,5 @@ class MissingnessModel:
                 change = values[of_column] - x[row, number][:, None]
                 predictor[row] += slopes[1 + number] * change
             sign = np.where(variable.missing[entries.rows], 1.0, -1.0)[:, None]
-            total -= np.logaddexp(0.0, -sign * predictor)
+            total += log_expit(sign * predictor)
         return total
