@@ -102,6 +102,19 @@ def test_tables(results, frame):
     assert not search.query("model == 'treatment'")["covariate"].isin(["m", "b"]).any()
 
 
+def test_path_of_the_only_mediator_is_the_nie_over_repetitions(frame, quick_options):
+    """Estimate and standard error: those of the table follow the same rule as the effects'."""
+    options = quick_options("search", starts=1, repeats=3)
+    res = cs.fit("y ~ treat | . - b | m", frame, options=options, seed=1, n_jobs=1)
+    assert res.estimated.n_bounded == res.effects.n_clipped == 0  # else ratios are bounded apart
+    path = res.mediators.loc["m"]
+    # The table averages density ratios over the repetitions, the effects their logarithms.
+    assert path["indirect"] == pytest.approx(res.params["NIE"], rel=0.01)
+    assert path["indirect_se"] == pytest.approx(res.bse["NIE"], rel=0.01)
+    alone = estimate_mediation(res.mediation, clip=res.plan.clip).effects.standard_errors
+    assert path["indirect_se"] > 1.5 * alone[2]  # what averaged nuisances would claim
+
+
 def test_predictions(results, frame):
     assert results.potential_outcomes().shape == (240, 2)
     new = frame.head(7).drop(columns=["m", "b", "y"])  # mediators of new units are not needed
