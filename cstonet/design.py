@@ -34,6 +34,7 @@ from .roles import (
     TreatmentKind,
     Vector,
     check_arms,
+    counted,
     outcome_values,
     treatment_codes,
     weight_values,
@@ -271,9 +272,9 @@ class _Raw:
     ) -> Design:
         """The design, or the error that says why there is none."""
         raw = self._complete(missing)
-        y, found_family = outcome_values(raw.outcome, family)
-        codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         weights = None if raw.weights is None else weight_values(raw.weights)
+        y, found_family = outcome_values(raw.outcome, family, weights)
+        codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         dose = None
         if found_kind == "continuous":
             dose = dose_values(raw.treatment, weights)
@@ -289,11 +290,12 @@ class _Raw:
         names, gaps = spec.names, None
         if filled is not None:
             gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
+        judged = counted(X, weights)
         if dose is None:
-            check_no_treatment(X, names, codes, raw.treatment.name)
+            check_no_treatment(judged, names, counted(codes, weights), raw.treatment.name)
         else:
-            check_no_dose(X, names, dose, raw.treatment.name)
-        check_no_outcome(X, names, y, raw.outcome.name)
+            check_no_dose(judged, names, counted(dose, weights), raw.treatment.name)
+        check_no_outcome(judged, names, counted(y, weights), raw.outcome.name)
         for variable in () if gaps is None else gaps.variables:
             # Where the column has values: elsewhere X holds start values, which hide a copy.
             there, own = ~variable.missing, list(variable.columns)
@@ -320,7 +322,7 @@ class _Raw:
             dose=dose,
             mediators=None
             if raw.mediators is None
-            else raw.mediators.check(y, codes, X, names, found_kind),
+            else raw.mediators.check(y, codes, X, names, found_kind, weights),
             gaps=gaps,
         )
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import is_number, listing
-from .errors import TooFewRowsError, TreatmentTypeError
-from .roles import Vector
+from .errors import ConstantTreatmentError, TooFewRowsError, TreatmentTypeError
+from .roles import Vector, counted, rows_that_count
 
 # Below this many different values a density of the dose means nothing.
 _FEWEST_VALUES = 5
@@ -23,7 +23,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     Parameters
     ----------
     treatment : Vector
-        The treatment, without gaps, not constant.
+        The treatment, without gaps.
     weights : (n,) or None
         Row weights; rows of weight zero do not count.
 
@@ -33,6 +33,8 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If the treatment is not numeric, or takes too few values.
     TooFewRowsError
         If there are too few units.
+    ConstantTreatmentError
+        If all units that count have the same dose.
     """
     values = treatment.values.infer_objects()
     if not is_number(values.dtype):
@@ -42,8 +44,14 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             "pass numbers."
         )
     dose = values.to_numpy(dtype=np.float64, copy=True)
-    counted = dose if weights is None else dose[weights > 0]
-    different = np.unique(counted)
+    own = counted(dose, weights)
+    different = np.unique(own)
+    if len(different) == 1:
+        raise ConstantTreatmentError(
+            f"The treatment {treatment.name!r} is {different[0]:g} in all "
+            f"{rows_that_count(own, weights)}, so there is nothing to compare. Check the column, "
+            "or the filter that selected the rows."
+        )
     if len(different) < _FEWEST_VALUES:
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} has {len(different)} values "
@@ -51,15 +59,20 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"least {_FEWEST_VALUES}. Use treatment='multilevel' to compare its values with each "
             f"other, or define groups in the formula, for example I({treatment.name} > c)."
         )
-    if len(counted) < _FEWEST_UNITS:
+    if len(own) < _FEWEST_UNITS:
         raise TooFewRowsError(
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
-            f"there are {len(counted)}. Add rows, or check the filter that selected them."
+            f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
     return dose
 
 
-def dose_strata(dose: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Group of each unit by size of dose, shape (n,): equal doses share a group."""
-    cuts = np.quantile(dose, np.linspace(0, 1, _STRATA + 1)[1:-1])
+def dose_strata(
+    dose: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Group of each unit by size of dose, shape (n,): equal doses share a group.
+
+    The groups are of equal size, not counting units of weight zero.
+    """
+    cuts = np.quantile(counted(dose, weights), np.linspace(0, 1, _STRATA + 1)[1:-1])
     return np.searchsorted(cuts, dose, side="right").astype(np.int64)

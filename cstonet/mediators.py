@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,8 @@ from .errors import (
     NotAvailableError,
 )
 from .formula import Formula, Selected, Term, select_columns
+from .roles import Family, Vector, counted
 from .sources import Sources
-
-if TYPE_CHECKING:
-    from .roles import Family, Vector
 
 # Two columns that correlate to this accuracy hold the same numbers in other units.
 _SAME = 1e-10
@@ -130,6 +128,7 @@ class RawMediators:
         X: NDArray[np.floating],
         covariates: Sequence[str],
         kind: str,
+        weights: NDArray[np.float64] | None = None,
     ) -> Mediators:
         """The mediators as numbers, or the error that says what is wrong with them.
 
@@ -141,6 +140,8 @@ class RawMediators:
             Covariates, called `covariates`.
         kind
             Kind of treatment.
+        weights : (n,) or None
+            Row weights; what the mediators are is decided by the rows of positive weight.
         """
         if kind != "binary":
             raise NotAvailableError(
@@ -148,12 +149,21 @@ class RawMediators:
                 "of two levels, or define two groups in the formula, for example I(dose > c)."
             )
         order = {name: position for position, name in enumerate(self.selected.columns)}
-        columns = sorted(self._columns(), key=lambda column: order.get(column[0], len(order)))
+        columns = sorted(
+            self._columns(weights), key=lambda column: order.get(column[0], len(order))
+        )
         names = tuple(name for name, _, _ in columns)
         check_unique(names)
         values = np.column_stack([values for _, values, _ in columns])
         levels = tuple(levels for _, _, levels in columns)
-        _check_leaks(names, values, y, codes, X, covariates)
+        _check_leaks(
+            names,
+            counted(values, weights),
+            counted(y, weights),
+            counted(codes, weights).astype(np.float64),
+            counted(X, weights),
+            covariates,
+        )
         return Mediators(
             names=names,
             values=values,
@@ -161,32 +171,39 @@ class RawMediators:
             levels=levels,
         )
 
-    def _columns(self) -> Iterator[tuple[str, NDArray[np.float64], tuple[Any, ...]]]:
-        """Name, numbers and levels (none if gaussian) of each mediator."""
+    def _columns(
+        self, weights: NDArray[np.float64] | None
+    ) -> Iterator[tuple[str, NDArray[np.float64], tuple[Any, ...]]]:
+        """Name, numbers and levels (none if gaussian) of each mediator.
+
+        A row of weight zero may have a value that is none of two levels: it gets the first.
+        """
         numeric = tuple(n for n in self.selected.columns if n in self.sources.numeric.columns)
         for name in self.selected.columns:
             if name not in numeric:
-                yield self._labelled(name)
+                yield self._labelled(name, weights)
         if not numeric and not self.selected.terms:
             return
         spec = CovariateSpec.fit(Selected(numeric, self.selected.terms), self.sources)
         built = spec.build(self.sources).astype(np.float64)
         for name, column in zip(spec.names, built.T, strict=True):
-            values = np.unique(column)
+            values = np.unique(counted(column, weights))
             if len(values) == 1:
-                raise _constant(name, values[0].item())
+                raise _constant(name, values[0].item(), weights)
             if len(values) == 2:
                 yield name, (column == values[1]).astype(np.float64), tuple(values.tolist())
             else:
                 yield name, column, ()
 
-    def _labelled(self, name: str) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
+    def _labelled(
+        self, name: str, weights: NDArray[np.float64] | None
+    ) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
         """A column of booleans, text or categories, which must have two levels."""
         column = describe(self.sources.other[name])
         codes = column.codes(self.sources.other[name])
-        present = np.unique(codes)
+        present = np.unique(counted(codes, weights))
         if len(present) == 1:
-            raise _constant(name, column.levels[present[0]])
+            raise _constant(name, column.levels[present[0]], weights)
         if len(present) > 2:
             found = [column.levels[code] for code in present]
             raise MediatorTypeError(
@@ -224,10 +241,11 @@ def check_parts(parsed: Formula, frame: pd.DataFrame) -> None:
         )
 
 
-def _constant(name: str, value: Any) -> ConstantMediatorError:
+def _constant(name: str, value: Any, weights: NDArray[np.float64] | None) -> ConstantMediatorError:
+    positive = "" if weights is None else " with positive weight"
     return ConstantMediatorError(
-        f"The mediator {name!r} is {value!r} in all rows, so nothing can act through it. Take it "
-        "out of the mediators, or check the filter that selected the rows."
+        f"The mediator {name!r} is {value!r} in all rows{positive}, so nothing can act through it. "
+        "Take it out of the mediators, or check the filter that selected the rows."
     )
 
 
@@ -235,7 +253,7 @@ def _check_leaks(
     names: tuple[str, ...],
     values: NDArray[np.float64],
     y: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    codes: NDArray[np.float64],
     X: NDArray[np.floating],
     covariates: Sequence[str],
 ) -> None:
@@ -244,7 +262,7 @@ def _check_leaks(
     n = len(scaled)
     for other, what, why in (
         (y, "the outcome", "an outcome cannot explain itself"),
-        (codes.astype(np.float64), "the treatment", "nothing of it is left to act directly"),
+        (codes, "the treatment", "nothing of it is left to act directly"),
     ):
         close = np.abs(scaled.T @ _standardised(other[:, None])[:, 0]) / n
         for j in np.flatnonzero(close > 1 - _SAME):

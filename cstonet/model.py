@@ -210,7 +210,7 @@ class CausalStoNet:
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads = thread_count(n_jobs)
         design = self.design
-        check_folds(design.treatment, design.treatment_levels, plan.folds)
+        check_folds(design.treatment, design.treatment_levels, plan.folds, design.weights)
         if design.mediators is not None:
             return self._fit_mediation(plan, threads, progress, began)
         with progress_reporter(progress) as report:

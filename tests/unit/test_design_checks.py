@@ -403,3 +403,18 @@ def test_weights_of_zero_do_not_make_an_arm(frame):
 def test_huge_weights_do_not_overflow(frame):
     design = fit(frame, weights=np.full(N, 1e308))
     np.testing.assert_array_equal(design.weights, 1.0)
+
+
+def test_rows_of_weight_zero_do_not_make_an_outcome_vary(frame):
+    weights = np.where(np.arange(N) < 12, 1.0, 0.0)
+    with pytest.raises(ConstantOutcomeError, match="is 3 in all 12 rows with positive weight"):
+        fit(frame.assign(y=np.where(weights > 0, 3.0, frame["y"])), weights=weights)
+
+
+def test_a_copy_in_the_rows_that_count_is_a_copy(frame):
+    weights = np.where(np.arange(N) < 12, 1.0, 0.0)
+    there = weights > 0
+    with pytest.raises(DataError, match="'x1' equals the outcome"):
+        fit(frame.assign(x1=np.where(there, frame["y"], 0.0)), weights=weights)
+    with pytest.raises(TreatmentLeakError, match="'x1' is the treatment"):
+        fit(frame.assign(x1=np.where(there, 2.0 * frame["treat"], 7.0)), weights=weights)

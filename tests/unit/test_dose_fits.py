@@ -373,6 +373,13 @@ def test_bad_doses(simulation):
     data = simulation.data
     with pytest.raises(ConstantTreatmentError, match="'dose' is 3 in all"):
         cs.fit(simulation.formula, data.assign(dose=3.0))
+    weights = np.where(np.arange(500) < 100, 1.0, 0.0)
+    with pytest.raises(ConstantTreatmentError, match="is 3 in all 100 rows with positive weight"):
+        cs.fit(
+            simulation.formula,
+            data.assign(dose=np.where(weights > 0, 3.0, data["dose"])),
+            weights=weights,
+        )
     with pytest.raises(TooFewRowsError, match=r"at least 20 units .* there are 15"):
         cs.fit(simulation.formula, data.head(15))
     with pytest.raises(OptionError, match=r"reference=2: .*no reference level"):

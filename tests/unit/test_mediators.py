@@ -170,6 +170,34 @@ def test_errors_say_what_is_wrong(frame, formula, error, message):
         mediators_of(formula, data)
 
 
+def test_rows_of_weight_zero_do_not_count(frame):
+    weights = np.where(np.arange(N) < 40, 1.0, 0.0)
+    there = weights > 0
+
+    def found(values):
+        data = frame.assign(m=np.where(there, values, frame["m2"]))
+        return mediators_of("y ~ a | x1 | m + m1", data, weights=weights)
+
+    for values, error, message in (
+        (2.5, ConstantMediatorError, "'m' is 2.5 in all rows with positive weight"),
+        (frame["m1"], MediatorLeakError, "'m' and 'm1' are the same"),
+        (1 - 3 * frame["y"], MediatorLeakError, "'m' is the outcome"),
+        (frame["a"], MediatorLeakError, "'m' is the treatment"),
+        (2 * frame["x1"], MediatorLeakError, "also among the covariates, as 'x1'"),
+    ):
+        with pytest.raises(error, match=message):
+            found(values)
+    # Two values where it counts are two levels, whatever a row without weight holds.
+    two = found(frame["b"])
+    assert two.levels[0] == (0.0, 1.0)
+    np.testing.assert_array_equal(two.values[there, 0], frame["b"][there])
+    labels = frame.assign(label=np.where(there, frame["label"], "unknown"))
+    assert mediators_of("y ~ a | x1 | label", labels, weights=weights).levels == (("high", "low"),)
+    labels = frame.assign(label=np.where(there, "low", "high"))
+    with pytest.raises(ConstantMediatorError, match="'low' in all rows with positive weight"):
+        mediators_of("y ~ a | x1 | label", labels, weights=weights)
+
+
 def test_only_two_arms(frame):
     with pytest.raises(NotAvailableError, match="two levels"):
         mediators_of("y ~ group | x1 | m1", frame)
