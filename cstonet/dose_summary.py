@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cstonet.doses import point_mass
+
 if TYPE_CHECKING:
     from cstonet.dose_results import DoseResults
 
@@ -50,11 +52,17 @@ def note_density(results: DoseResults) -> str:
     density = nuisances.residual_density
     variance = "a variance that depends on them" if dispersion.heteroscedastic else "one variance"
     shape = "gaussian residuals" if density.gaussian else "residuals of a shape that was estimated"
+    mass, shared = point_mass(nuisances.dose, nuisances.weights), ""
+    if mass is not None:
+        shared = (
+            f" {mass[1]:.0%} of the units have the dose {mass[0]:g}, where there is no density; "
+            "the AME and the curve assume one and may be wrong."
+        )
     return (
         f"Treatment model: given the covariates, {results.design.treatment_name} has {variance} "
         f"and {shape} (tests of one variance and of gaussian residuals: "
         f"{_format_p(dispersion.pvalue)}, {_format_p(density.pvalue)}); they explain "
-        f"{max(0.0, 1 - left):.0%} of its variance."
+        f"{max(0.0, 1 - left):.0%} of its variance.{shared}"
     )
 
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .caller import caller_stacklevel
 from .columns import is_number, listing
-from .errors import ConstantTreatmentError, TooFewRowsError, TreatmentTypeError
+from .errors import (
+    ConstantTreatmentError,
+    PointMassWarning,
+    TooFewRowsError,
+    TreatmentTypeError,
+)
 from .roles import Vector, counted, rows_that_count
 
 # Below this many different values a density of the dose means nothing.
 _FEWEST_VALUES = 5
 # Units with positive weight that a curve, a variance and a slope need.
 _FEWEST_UNITS = 20
+# Share of the units with one and the same dose from which that dose counts as a point mass.
+_POINT_MASS = 0.1
 # Folds and validation rows have the same share of each of so many groups by size of dose.
 _STRATA = 10
 
@@ -35,6 +45,11 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If there are too few units.
     ConstantTreatmentError
         If all units that count have the same dose.
+
+    Warns
+    -----
+    PointMassWarning
+        If many units share a dose.
     """
     values = treatment.values.infer_objects()
     if not is_number(values.dtype):
@@ -64,7 +79,30 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
+    mass = point_mass(dose, weights)
+    if mass is not None:
+        name, (value, share) = treatment.name, mass
+        warnings.warn(
+            f"The treatment {name!r} is {value:g} for {share:.0%} of the units. The average "
+            "marginal effect and the dose-response curve assume a dose with a density, which has "
+            "no such point mass: they may be wrong, most of all near this dose. Compare values or "
+            f"groups with treatment='multilevel', or fit two parts: I({name} != {value:g}) as a "
+            f"binary treatment, then {name!r} among the rows where it is not {value:g}.",
+            PointMassWarning,
+            stacklevel=caller_stacklevel(),
+        )
     return dose
+
+
+def point_mass(
+    dose: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[float, float] | None:
+    """The commonest dose and its share of the units, if it is one that many of them have."""
+    values, place = np.unique(dose, return_inverse=True)
+    sizes = np.bincount(place, weights)
+    most = int(np.argmax(sizes))
+    share = float(sizes[most] / sizes.sum())
+    return (float(values[most]), share) if share >= _POINT_MASS else None
 
 
 def dose_strata(

@@ -32,12 +32,17 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
     └── NumericalError (RuntimeError)      the computation broke down
+
+    CStoNetWarning (UserWarning)
+    ├── PointMassWarning                   a dose that many units share has no density
+    └── ThinSupportWarning                 a point of a curve that very few units decide
 """
 
 from __future__ import annotations
 
 __all__ = [
     "CStoNetError",
+    "CStoNetWarning",
     "ColumnTypeError",
     "ConstantMediatorError",
     "ConstantOutcomeError",
@@ -57,6 +62,8 @@ __all__ = [
     "OneArmedError",
     "OptionError",
     "OutcomeTypeError",
+    "PointMassWarning",
+    "ThinSupportWarning",
     "TooFewRowsError",
     "TreatmentLeakError",
     "TreatmentTypeError",
@@ -169,3 +176,15 @@ class NotAvailableError(CStoNetError):
 
 class NumericalError(CStoNetError, RuntimeError):
     """The computation broke down, e.g. a loss that is not finite."""
+
+
+class CStoNetWarning(UserWarning):
+    """Base of the package's named warnings."""
+
+
+class PointMassWarning(CStoNetWarning):
+    """Many units have exactly the same dose, which a continuous treatment does not provide for."""
+
+
+class ThinSupportWarning(CStoNetWarning):
+    """A point of a dose-response curve rests on very few units."""

@@ -20,6 +20,7 @@ from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
     OptionError,
+    PointMassWarning,
     TooFewRowsError,
     TreatmentLeakError,
     UnknownColumnError,
@@ -391,6 +392,29 @@ def test_bad_doses(simulation):
     assert cs.CausalStoNet.from_formula(simulation.formula, data.assign(x6=far)).design.dose.size
 
 
+def test_a_point_mass_is_named(simulation, options):
+    data = simulation.data
+    for share in (0.08, 0.4):
+        zero = data.assign(dose=data["dose"].where(np.arange(500) >= share * 500, 0.0))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = cs.CausalStoNet.from_formula(simulation.formula, zero)
+        assert len(caught) == (share == 0.4)
+    assert caught[0].category is PointMassWarning
+    assert caught[0].filename == __file__
+    said = str(caught[0].message)
+    assert "'dose' is 0 for 40% of the units" in said
+    assert "treatment='multilevel'" in said
+    assert "I(dose != 0)" in said
+    text = " ".join(model.fit(options=options, seed=1, n_jobs=1).summary().as_text().split())
+    assert "40% of the units have the dose 0" in text
+    # Rows of weight zero do not make a mass.
+    weights = (zero["dose"] != 0).to_numpy(dtype=float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cs.CausalStoNet.from_formula(simulation.formula, zero, weights=weights)
+
+
 def test_folds_share_the_doses(simulation, fitted):
     dose = simulation.data["dose"].to_numpy()
     cuts = np.quantile(dose, np.linspace(0, 1, 11))
@@ -407,7 +431,8 @@ def test_kinds_of_treatment(simulation):
     few = np.resize(np.arange(6), 500)
     assert kind(few).treatment_kind == "multilevel"
     assert kind(few).dose is None
-    counted = kind(few, treatment="continuous")
+    with pytest.warns(PointMassWarning, match="for 17% of the units"):
+        counted = kind(few, treatment="continuous")
     assert counted.treatment_kind == "continuous"
     np.testing.assert_array_equal(counted.dose, few)
     assert counted.treatment_levels == ()
