@@ -97,6 +97,7 @@ def mediator_table(
     table = pd.DataFrame(
         {
             "family": list(mediators.families),
+            "level": [pair[1] if pair else "" for pair in mediators.levels],
             **{name: held[name].to_numpy() for name in _HELD},
             "effect": effect.values,
             "effect_se": effect.errors,

@@ -29,9 +29,11 @@ class MediationResults(CausalResults):
     mediation : MediationNuisances
         (Out-of-fold) nuisances of the training rows.
     mediators : DataFrame
-        One row per mediator: `family`; whether the outcome model holds it (`outcome`, with count
-        and frequency over the supports found); `effect` of the treatment on it and `indirect`, the
-        interventional indirect effect through it, each with standard error and p-value.
+        One row per mediator: `family`; `level`, of two the one coded 1, whose probability the
+        effect on the mediator is about (empty for a number); whether the outcome model holds it
+        (`outcome`, with count and frequency over the supports found); `effect` of the treatment on
+        it and `indirect`, the interventional indirect effect through it, each with standard error
+        and p-value.
     design, plan, selection, networks, notes, runtime
         See :class:`cstonet.results.CausalResults`. The selection has a column `mediator` too:
         covariates that explain the mediators.

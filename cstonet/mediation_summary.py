@@ -76,11 +76,30 @@ def mediation_notes(results: MediationResults) -> Iterator[str]:
         f"change of the {risk} {outcome} under {treated} if this mediator alone were drawn from "
         f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
     )
+    yield from _note_levels(results)
     yield _note_ratio(results)
     if results.plan.repeats > 1:
         yield (
             f"Estimates average the {results.plan.repeats} repetitions of the cross-fitting; "
             "standard errors are those of a single one, plus what the repetitions differ by."
+        )
+
+
+def _note_levels(results: MediationResults) -> Iterator[str]:
+    """Which level of a labelled mediator is coded 1; 0 and 1, False and True go without saying."""
+    mediators = results.design.mediators
+    if mediators is None:
+        return
+    coded = [
+        f"{name} = {levels[1]} (not {levels[0]})"
+        for name, levels in zip(mediators.names, mediators.levels, strict=True)
+        if levels and levels != (0, 1)
+    ]
+    if coded:
+        shown = "; ".join(coded[:_ROWS]) + ("; ..." if len(coded) > _ROWS else "")
+        yield (
+            f"Mediators with two levels, of which 1 stands for: {shown}; the effect is a change of "
+            "its probability."
         )
 
 

@@ -136,6 +136,17 @@ def test_summary(results):
     assert repr(results).startswith("<MediationResults: TE")
 
 
+def test_the_level_that_is_coded_one_is_shown(results, frame, options):
+    assert list(results.mediators["level"]) == ["", "yes"]
+    assert "of which 1 stands for: b = yes (not no)" in " ".join(
+        results.summary().as_text().split()
+    )
+    plain = frame.assign(b=frame["b"] == "yes")
+    other = cs.fit("y ~ treat | . | m + b", plain, options=options, seed=1, n_jobs=1)
+    assert list(other.mediators["level"]) == ["", True]
+    assert "stands for" not in other.summary().as_text()
+
+
 def same_bits(one, other):
     np.testing.assert_array_equal(one.params, other.params)
     np.testing.assert_array_equal(one.cov_params(), other.cov_params())
