@@ -136,6 +136,13 @@ def test_summary(results):
     assert repr(results).startswith("<MediationResults: TE")
 
 
+def test_level_of_every_interval_in_the_summary(results):
+    text = " ".join(results.summary(alpha=0.1).as_text().split())
+    share = results.proportion_mediated(alpha=0.1)
+    assert f"90% interval {share.lower:.3f} to {share.upper:.3f}" in text
+    assert "95%" not in text
+
+
 def test_the_level_that_is_coded_one_is_shown(results, frame, options):
     assert list(results.mediators["level"]) == ["", "yes"]
     assert "of which 1 stands for: b = yes (not no)" in " ".join(
