@@ -26,7 +26,7 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
-from .gaps import CovariateGaps, fill_sources
+from .gaps import CovariateGaps, fill_sources, gap_advice
 from .leaks import check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .roles import (
@@ -35,11 +35,12 @@ from .roles import (
     Vector,
     check_arms,
     counted,
+    looks_continuous,
     outcome_values,
     treatment_codes,
     weight_values,
 )
-from .sources import Sources
+from .sources import Gaps, Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
@@ -271,7 +272,7 @@ class _Raw:
         missing: Missing,
     ) -> Design:
         """The design, or the error that says why there is none."""
-        raw = self._complete(missing)
+        raw = self._complete(missing, kind)
         weights = None if raw.weights is None else weight_values(raw.weights)
         y, found_family = outcome_values(raw.outcome, family, weights)
         codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
@@ -282,7 +283,8 @@ class _Raw:
             check_arms(codes, levels, raw.treatment.name, weights)
         sources, filled = raw.sources, None
         if missing in ("mar", "mnar") and sources.gaps().counts:
-            raw._check_imputable(missing, found_kind)
+            if found_kind == "continuous" or raw.mediators is not None:
+                raise sources.gaps().error(raw._advice(missing, kind))
             filled = fill_sources(sources)
             sources = filled.sources
         spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
@@ -326,38 +328,41 @@ class _Raw:
             gaps=gaps,
         )
 
-    def _check_imputable(self, missing: Missing, kind: TreatmentKind) -> None:
-        """Refuse analyses whose networks cannot weigh imputations of covariates."""
-        if kind == "continuous" or self.mediators is not None:
-            what = "a continuous treatment" if self.mediators is None else "mediators"
-            raise self.sources.gaps().error(
-                f"missing={missing!r} is not available with {what}. Leave these rows out with "
-                "missing='drop', or fill the gaps in before the fit."
-            )
+    def _advice(self, missing: Missing, kind: TreatmentKind | None) -> str:
+        """What to do about gaps that `missing` does not allow: something that works here."""
+        blocked = None
+        if self.mediators is not None:
+            blocked = "mediators"
+        elif looks_continuous(self.treatment, kind):
+            blocked = "a continuous treatment"
+        vectors = [self.outcome, self.treatment, *([] if self.weights is None else [self.weights])]
+        roles = [vector for vector in vectors if vector.gaps.counts]
+        return gap_advice(
+            missing,
+            tuple(role.name for role in roles),
+            blocked,
+            plain=all(role.columns == (role.name,) for role in roles),
+        )
 
-    def _complete(self, missing: Missing) -> _Raw:
-        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
+    def _role_gaps(self) -> Gaps:
+        """Gaps outside the covariates, which are never imputed."""
         gaps = self.outcome.gaps | self.treatment.gaps
         if self.weights is not None:
             gaps |= self.weights.gaps
-        if self.mediators is not None:
-            gaps |= self.mediators.sources.gaps()
+        return gaps if self.mediators is None else gaps | self.mediators.sources.gaps()
+
+    def _complete(self, missing: Missing, kind: TreatmentKind | None) -> _Raw:
+        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
+        gaps = self._role_gaps()
         if missing in ("mar", "mnar"):
             if gaps.counts:
-                raise gaps.error(
-                    f"missing={missing!r} imputes covariates only. Leave out the rows without "
-                    "outcome, treatment, weight or mediators, for example with "
-                    "data.dropna(subset=[...])."
-                )
+                raise gaps.error(self._advice(missing, kind))
             return self
         gaps |= self.sources.gaps()
         if not gaps.counts:
             return self
         if missing == "raise":
-            raise gaps.error(
-                "Impute covariates with missing='mar' (missing at random given what is observed) "
-                "or missing='mnar' (not at random), or leave these rows out with missing='drop'."
-            )
+            raise gaps.error(self._advice(missing, kind))
         keep = ~gaps.rows
         n, n_kept = len(keep), int(keep.sum())
         if n_kept == 0:

@@ -257,6 +257,14 @@ def _kind(values: pd.Series, levels: tuple[Any, ...]) -> TreatmentKind:
     return "multilevel"
 
 
+def looks_continuous(treatment: Vector, kind: TreatmentKind | None) -> bool:
+    """Whether a treatment, which may have gaps, would be analysed as continuous."""
+    if kind is not None:
+        return kind == "continuous"
+    values = treatment.values[~treatment.gaps.rows].infer_objects()
+    return _kind(values, _levels(values, treatment.name)) == "continuous"
+
+
 def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
     """Position of a level that the user named, or an error that lists the levels."""
     try:

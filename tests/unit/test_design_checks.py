@@ -411,6 +411,16 @@ def test_rows_of_weight_zero_do_not_make_an_outcome_vary(frame):
         fit(frame.assign(y=np.where(weights > 0, 3.0, frame["y"])), weights=weights)
 
 
+def test_advice_on_gaps_outside_the_covariates_works(frame):
+    gaps = with_value(with_value(frame, "y", 2, np.nan), "x1", 5, np.nan)
+    for missing in ("raise", "mar"):
+        with pytest.raises(MissingValuesError, match=r"dropna\(subset=\['y'\]\)"):
+            fit(gaps, missing=missing)
+    assert fit(gaps.dropna(subset=["y"]), missing="mar").gaps.rows.size == 1
+    with pytest.raises(MissingValuesError, match=r"without np\.exp\(y\), and impute"):
+        fit(gaps, "np.exp(y) ~ treat | .")
+
+
 def test_a_copy_in_the_rows_that_count_is_a_copy(frame):
     weights = np.where(np.arange(N) < 12, 1.0, 0.0)
     there = weights > 0

@@ -392,6 +392,19 @@ def test_bad_doses(simulation):
     assert cs.CausalStoNet.from_formula(simulation.formula, data.assign(x6=far)).design.dose.size
 
 
+@pytest.mark.parametrize("column", ["dose", "y", "x1"])
+def test_advice_on_gaps_works(simulation, column):
+    data = simulation.data.copy()
+    data.loc[3, column] = np.nan
+    with pytest.raises(MissingValuesError, match=r"'drop'.*continuous treatment") as caught:
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+    assert "'mar'" not in str(caught.value)
+    with pytest.raises(MissingValuesError, match=r"'mar' is not available .*missing='drop'"):
+        cs.CausalStoNet.from_formula(simulation.formula, data, missing="mar")
+    model = cs.CausalStoNet.from_formula(simulation.formula, data, missing="drop")
+    assert len(model.design.dose) == 499
+
+
 def test_a_point_mass_is_named(simulation, options):
     data = simulation.data
     for share in (0.08, 0.4):

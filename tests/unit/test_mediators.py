@@ -170,6 +170,18 @@ def test_errors_say_what_is_wrong(frame, formula, error, message):
         mediators_of(formula, data)
 
 
+@pytest.mark.parametrize("column", ["y", "x1", "m1"])
+@pytest.mark.parametrize("missing", ["raise", "mar"])
+def test_advice_on_gaps_works(frame, column, missing):
+    frame.loc[3, column] = np.nan
+    formula = "y ~ a | x1 | m1 + m2"
+    with pytest.raises(MissingValuesError, match=rf"{column} \(1\).*missing='drop'") as caught:
+        mediators_of(formula, frame, missing=missing)
+    if missing == "raise":  # imputation is refused, so it is no advice
+        assert "'mar'" not in str(caught.value)
+    assert len(mediators_of(formula, frame, missing="drop").values) == N - 1
+
+
 def test_rows_of_weight_zero_do_not_count(frame):
     weights = np.where(np.arange(N) < 40, 1.0, 0.0)
     there = weights > 0
