@@ -29,6 +29,7 @@ from .formula import Selected, parse_formula, select_columns
 from .gaps import CovariateGaps, fill_sources, gap_advice
 from .leaks import check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
+from .received import Received
 from .roles import (
     Family,
     TreatmentKind,
@@ -93,6 +94,8 @@ class Design:
         What lies between treatment and outcome, if the formula names any.
     gaps : CovariateGaps, or None
         Missing values of the covariates, where they are to be imputed; X holds start values there.
+    received : Received
+        How to find the treatment in new data.
     """
 
     y: NDArray[np.float64]
@@ -108,6 +111,7 @@ class Design:
     weights: NDArray[np.float64] | None
     formula: str | None
     spec: CovariateSpec
+    received: Received
     index: pd.Index
     n_dropped: int
     dose: NDArray[np.float64] | None = None
@@ -175,7 +179,8 @@ class Design:
         mediators = None
         if parsed.mediators:
             mediators = RawMediators.from_formula(parsed, frame, y, treat, w)
-        raw = _Raw(y, treat, w, sources, selected, "frame", formula, mediators)
+        received = Received.of(treat, frame)
+        raw = _Raw(y, treat, received, w, sources, selected, "frame", formula, mediators)
         return raw.check(family, treatment, reference, missing)
 
     @classmethod
@@ -237,9 +242,11 @@ class Design:
         )
         if source == "array":
             frame.index = index
+        received = Vector.from_values(treat, "treat", frame.index)
         return _Raw(
             outcome=Vector.from_values(y, "y", frame.index),
-            treatment=Vector.from_values(treat, "treat", frame.index),
+            treatment=received,
+            received=Received(received.name),
             weights=_weights(weights, frame),
             sources=Sources.select(frame, tuple(frame.columns), ()),
             selected=Selected(tuple(frame.columns)),
@@ -257,6 +264,7 @@ class _Raw:
 
     outcome: Vector
     treatment: Vector
+    received: Received
     weights: Vector | None
     sources: Sources
     selected: Selected
@@ -319,6 +327,7 @@ class _Raw:
             weights=weights,
             formula=raw.formula,
             spec=spec,
+            received=raw.received,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
             dose=dose,

@@ -16,10 +16,8 @@ from cstonet.dose_response import DoseResponse, dose_response, read_doses
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
-    MissingValuesError,
     NotAvailableError,
     OptionError,
-    UnknownColumnError,
 )
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.marginal_effect import NAME
@@ -283,18 +281,10 @@ class DoseResults(CausalResults):
 
     def _received(self, data: Data) -> FloatArray:
         """Doses that new units received, shape (m,)."""
-        name = self.design.treatment_name
-        if not isinstance(data, pd.DataFrame) or name not in data.columns:
-            raise UnknownColumnError(
-                f"data: a frame with the treatment column {name!r} is needed; for given doses use "
-                "potential_outcomes(data, dose=...) or cate(data, dose=...)"
-            )
-        if data[name].isna().any():
-            raise MissingValuesError(
-                f"data: column {name!r} has {data[name].isna().sum()} missing values; fill or drop "
-                "them"
-            )
-        return read_doses(data[name], f"data: column {name!r}")
+        received = self.design.received.read(
+            data, "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)"
+        )
+        return read_doses(received, f"data: column {self.design.treatment_name!r}")
 
     def _in_range(self, doses: FloatArray) -> FloatArray:
         """The doses, which must be within those of the data."""

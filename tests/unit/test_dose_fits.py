@@ -257,6 +257,33 @@ def test_new_units(simulation, fitted):
         fitted.cate(new, dose=[4.0, 5.0])
 
 
+def test_expressions_of_new_units(simulation, options):
+    data = simulation.data.rename(columns={"dose": "d"}).assign(d=lambda f: f["d"] - f["d"].min())
+    model = cs.CausalStoNet.from_formula("y ~ np.sqrt(d) | .", data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    new = data.head(5)
+    at = results.potential_outcomes(new, dose=np.sqrt(new["d"])).to_numpy()
+    np.testing.assert_allclose(results.predict(new), np.diag(at))
+    by_name = new.drop(columns="d").assign(**{"np.sqrt(d)": np.sqrt(new["d"])})
+    np.testing.assert_array_equal(results.predict(by_name), results.predict(new))
+    for ask in (results.predict, results.cate):
+        assert len(ask(new)) == 5
+        with pytest.raises(UnknownColumnError, match=r"'d' \(for the treatment 'np.sqrt\(d\)'\)"):
+            ask(new.drop(columns="d"))
+        with pytest.raises(MissingValuesError, match="1 missing"):
+            ask(new.assign(d=[np.nan, *new["d"][1:]]))
+
+
+def test_expressions_that_depend_on_other_rows(simulation, options):
+    model = cs.CausalStoNet.from_formula("y ~ I(dose - dose.mean()) | .", simulation.data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    new = simulation.data.head(5)
+    with pytest.raises(NotAvailableError, match="depends on all rows"):
+        results.predict(new)
+    name, mean = "I(dose - dose.mean())", simulation.data["dose"].mean()
+    assert len(results.predict(new.assign(**{name: new["dose"] - mean}))) == 5
+
+
 def test_doses_that_no_unit_had(simulation, fitted):
     for ask in (
         lambda: fitted.potential_outcomes(dose=1000),
