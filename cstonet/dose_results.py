@@ -130,6 +130,11 @@ class DoseResults(CausalResults):
             If no dose of the grid is within the support.
         OptionError
             If the grid does not hold finite numbers, or an option is out of range.
+
+        Warns
+        -----
+        ThinSupportWarning
+            If very few units decide about some of the doses.
         """
         return dose_response(
             self.dose_nuisances,

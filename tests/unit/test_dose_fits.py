@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,11 +22,13 @@ from cstonet.errors import (
     NotAvailableError,
     OptionError,
     PointMassWarning,
+    ThinSupportWarning,
     TooFewRowsError,
     TreatmentLeakError,
     UnknownColumnError,
 )
 from cstonet.estimators.dispersion import Dispersion
+from cstonet.estimators.dose_curve import estimate_curve
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 
 FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
@@ -144,7 +147,7 @@ def test_curve_and_its_table(simulation, fitted):
     response = fitted.dose_response()
     table = response.table
     assert list(table) == [
-        "dose", "estimate", "se", "lower", "upper", "uniform_lower", "uniform_upper",
+        "dose", "estimate", "se", "lower", "upper", "uniform_lower", "uniform_upper", "effective",
     ]  # fmt: skip
     assert len(table) == 50
     low, high = response.support
@@ -169,9 +172,47 @@ def test_options_of_the_curve(fitted):
     assert wide.bandwidth == 3.0
     assert wide.table["se"].iloc[0] < fitted.dose_response(5.0, bandwidth=0.2).table["se"].iloc[0]
     assert fitted.dose_response(trim=0.2).support[0] > fitted.dose_response().support[0]
-    for option in ({"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan}):
+    for option in (
+        {"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan},
+        {"alpha": "5%"}, {"alpha": None}, {"trim": "none"}, {"trim": None},
+        {"bandwidth": "wide"}, {"bandwidth": [1.0, 2.0]}, {"bandwidth": True},
+        {"bandwidth": 1e-300},
+    ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(option))):
             fitted.dose_response(**option)
+
+
+def test_units_behind_a_point_are_counted(simulation, fitted):
+    dose = simulation.data["dose"].to_numpy()
+    table = fitted.dose_response([4.0, 6.0], bandwidth=0.5).table
+    kernel = np.exp(-0.5 * ((dose - table["dose"].to_numpy()[:, None]) / 0.5) ** 2)
+    expected = kernel.sum(axis=1) ** 2 / (kernel**2).sum(axis=1)
+    np.testing.assert_allclose(table["effective"], expected)
+    assert np.isfinite(table["se"]).all()
+    with pytest.warns(ThinSupportWarning, match="at 50 of 50 doses .*fewer than 10") as caught:
+        table = fitted.dose_response(bandwidth=1e-3).table
+    assert caught[0].filename == __file__
+    without = table["effective"] < 3
+    assert without.any()
+    assert table.loc[without, ["se", "lower", "uniform_upper"]].isna().all().all()
+    assert np.isfinite(table["estimate"]).all()
+    assert np.isfinite(table.loc[~without]).all().all()
+
+
+def test_nearest_unit_may_have_no_weight(simulation, fitted):
+    """Beside a dose of weight zero the kernel is centred on the nearest unit that counts."""
+    nuisances = fitted.dose_nuisances
+    order = np.argsort(nuisances.dose)
+    middle, weights = order[250], np.ones(500)
+    weights[order[230:270]] = 0
+    results = estimate_curve(
+        replace(nuisances, weights=weights),
+        nuisances.dose[[middle]],
+        support=(3.0, 7.0),
+        clip=0.01,
+        bandwidth=1e-3,
+    )
+    assert np.isfinite(results.estimates).all()
 
 
 def test_grid_outside_the_data(fitted):
@@ -192,7 +233,14 @@ def test_grid_outside_the_data(fitted):
     [
         ([[1.0, 2.0]], "one-dimensional"),
         ([], "shape is"),
-        (["low", "high"], "must hold numbers"),
+        (["low", "high"], "it holds 'low', 'high'"),
+        (["1", "2"], "it holds '1', '2'"),
+        ("5", "it holds '5'"),
+        ([1.0, None], "1 values that are not finite"),
+        ([True], "it holds True"),
+        ({4, 5}, "it holds"),
+        ([1 + 1j], "it holds"),
+        ([[1.0], [2.0, 3.0]], "rows differ"),
         ([1.0, np.nan], "1 values that are not finite"),
         (np.inf, "not finite"),
     ],

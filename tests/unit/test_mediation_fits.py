@@ -82,6 +82,8 @@ def test_what_makes_no_sense_says_what_to_do(results):
     for name in ("ATE", "ATT", "POM[1]"):
         with pytest.raises(NotAvailableError, match="without its mediators"):
             results.effect(name)
+    with pytest.raises(NotAvailableError, match=r"potential_outcomes.*without its mediators"):
+        results.dose_response()
     with pytest.raises(NotAvailableError, match=r"wald_test\('TE = 0'\)"):
         results.test_equal_arms()
 
