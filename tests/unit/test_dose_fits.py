@@ -511,6 +511,14 @@ def test_folds_share_the_doses(simulation, fitted):
         assert counts.max() - counts.min() <= 2
 
 
+def test_variance_is_that_of_the_influence_function(simulation):
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    assert model.plan().variance == model.plan(variance="influence").variance == "influence"
+    assert model.plan("paper").variance == "influence"
+    with pytest.raises(OptionError, match=r"variance='paper' .*continuous treatment"):
+        model.fit(variance="paper")
+
+
 def test_kinds_of_treatment(simulation):
     def kind(values, **options):
         data = simulation.data.assign(dose=values)

@@ -17,6 +17,7 @@ from cstonet.errors import (
     MediatorTypeError,
     MissingValuesError,
     NotAvailableError,
+    OptionError,
     TreatmentLeakError,
     UnknownColumnError,
 )
@@ -219,6 +220,15 @@ def test_no_mediation_without_a_search(frame):
     model = cs.CausalStoNet.from_formula("y ~ a | x1 | m1", frame)
     with pytest.raises(NotAvailableError, match="structure search"):
         model.fit("paper")
+
+
+def test_variance_is_that_of_the_influence_function(frame):
+    model = cs.CausalStoNet.from_formula("y ~ a | x1 | m1", frame)
+    assert model.plan().variance == model.plan(variance="influence").variance == "influence"
+    with pytest.raises(OptionError, match=r"variance='paper' .*mediators"):
+        model.fit(variance="paper")
+    plain = cs.CausalStoNet.from_formula("y ~ a | x1", frame)
+    assert plain.plan().variance == plain.plan(variance="paper").variance == "paper"
 
 
 def test_data_are_not_changed(frame):
