@@ -22,7 +22,7 @@ from cstonet.inference import check_alpha, largest_quantile
 
 # Doses of the curve if nobody says which.
 _POINTS = 50
-# Units that a point of the curve should rest on, or a warning says that it does not.
+# Units that a point of the curve should rest on if the user sets its bandwidth.
 _FEW = 10.0
 # Least bandwidth as a share of the doses' range: below it distances are rounding errors.
 _NARROWEST = 1e-6
@@ -128,7 +128,8 @@ def dose_response(
     support = dose_support(nuisances, trim)
     doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
     curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
-    _warn_if_thin(curve)
+    # A chosen bandwidth is to be justified; the automatic one, by what cannot be estimated.
+    _warn_if_thin(curve, FEWEST if bandwidth is None else _FEW)
     return DoseResponse(
         table=_table(curve, alpha, seed),
         bandwidth=curve.bandwidth,
@@ -161,9 +162,9 @@ def read_doses(doses: ArrayLike, what: str) -> FloatArray:
     return values
 
 
-def _warn_if_thin(curve: DoseCurve) -> None:
-    """Say where very few units decide."""
-    thin = curve.effective < _FEW
+def _warn_if_thin(curve: DoseCurve, enough: float) -> None:
+    """Say where fewer units than enough decide."""
+    thin = curve.effective < enough
     if not thin.any():
         return
     fewest = int(np.argmin(curve.effective))
@@ -171,7 +172,7 @@ def _warn_if_thin(curve: DoseCurve) -> None:
     without = f", and none are given at {nothing} of them" if nothing else ""
     warnings.warn(
         f"bandwidth={curve.bandwidth:.3g}: at {int(thin.sum())} of {len(thin)} doses the curve "
-        f"rests on fewer than {_FEW:g} units (fewest: {curve.effective[fewest]:.1f} at "
+        f"rests on fewer than {enough:g} units (fewest: {curve.effective[fewest]:.1f} at "
         f"{curve.doses[fewest]:.6g}). Standard errors are not to be relied on there{without}; see "
         "the column `effective`. Use a wider bandwidth=, or leave these doses out.",
         ThinSupportWarning,
