@@ -16,18 +16,15 @@ from .errors import (
     ConstantMediatorError,
     DataError,
     FormulaError,
+    InfiniteValuesError,
     LengthMismatchError,
-    MediatorLeakError,
     MediatorTypeError,
     NotAvailableError,
 )
 from .formula import Formula, Selected, Term, select_columns
-from .roles import Family, Vector, counted
+from .mediator_leaks import check_arms_of, check_leaks
+from .roles import Family, Vector, counted, numbers_as_text
 from .sources import Sources
-
-# Two columns that correlate to this accuracy hold the same numbers in other units.
-_SAME = 1e-10
-_PROBE = 64  # rows that rule out nearly every covariate as a copy of a mediator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,14 +153,9 @@ class RawMediators:
         check_unique(names)
         values = np.column_stack([values for _, values, _ in columns])
         levels = tuple(levels for _, _, levels in columns)
-        _check_leaks(
-            names,
-            counted(values, weights),
-            counted(y, weights),
-            counted(codes, weights).astype(np.float64),
-            counted(X, weights),
-            covariates,
-        )
+        own, arms = counted(values, weights), counted(codes, weights)
+        check_leaks(names, own, counted(y, weights), arms, counted(X, weights), covariates)
+        check_arms_of(names, own, arms, np.array([bool(found) for found in levels]))
         return Mediators(
             names=names,
             values=values,
@@ -184,6 +176,13 @@ class RawMediators:
                 yield self._labelled(name, weights)
         if not numeric and not self.selected.terms:
             return
+        for name in numeric:
+            infinite = int(np.isinf(self.sources.numeric[name].to_numpy()).sum())
+            if infinite:
+                raise InfiniteValuesError(
+                    f"The mediator {name!r} is infinite in {infinite} of {len(self.sources)} rows. "
+                    "Correct these rows or leave them out."
+                )
         spec = CovariateSpec.fit(Selected(numeric, self.selected.terms), self.sources)
         built = spec.build(self.sources).astype(np.float64)
         for name, column in zip(spec.names, built.T, strict=True):
@@ -199,6 +198,11 @@ class RawMediators:
         self, name: str, weights: NDArray[np.float64] | None
     ) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
         """A column of booleans, text or categories, which must have two levels."""
+        if numbers_as_text(self.sources.other[name]):
+            raise MediatorTypeError(
+                f"The mediator {name!r} holds numbers that are written as text. Convert it with "
+                "pandas.to_numeric."
+            )
         column = describe(self.sources.other[name])
         codes = column.codes(self.sources.other[name])
         present = np.unique(counted(codes, weights))
@@ -247,55 +251,3 @@ def _constant(name: str, value: Any, weights: NDArray[np.float64] | None) -> Con
         f"The mediator {name!r} is {value!r} in all rows{positive}, so nothing can act through it. "
         "Take it out of the mediators, or check the filter that selected the rows."
     )
-
-
-def _check_leaks(
-    names: tuple[str, ...],
-    values: NDArray[np.float64],
-    y: NDArray[np.float64],
-    codes: NDArray[np.float64],
-    X: NDArray[np.floating],
-    covariates: Sequence[str],
-) -> None:
-    """Refuse mediators that are the outcome, the treatment, a covariate or each other."""
-    scaled = _standardised(values)
-    n = len(scaled)
-    for other, what, why in (
-        (y, "the outcome", "an outcome cannot explain itself"),
-        (codes, "the treatment", "nothing of it is left to act directly"),
-    ):
-        close = np.abs(scaled.T @ _standardised(other[:, None])[:, 0]) / n
-        for j in np.flatnonzero(close > 1 - _SAME):
-            raise MediatorLeakError(
-                f"The mediator {names[j]!r} is {what}, possibly in other units or relabelled: "
-                f"{why}. Take it out of the mediators."
-            )
-    pairs = np.abs(scaled.T @ scaled) / n
-    for j, k in np.argwhere(np.triu(pairs > 1 - _SAME, k=1)):
-        raise MediatorLeakError(
-            f"The mediators {names[j]!r} and {names[k]!r} are the same up to units. Keep one."
-        )
-    # A few rows rule out nearly every covariate, so that a wide X costs nothing.
-    few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
-    for name, own, standard in zip(names, values.T, scaled.T, strict=True):
-        for near in _parallel(few, own[:_PROBE] - own[0]):
-            column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
-            if abs(float(column @ standard)) / n > 1 - _SAME:
-                raise MediatorLeakError(
-                    f"The mediator {name!r} is also among the covariates, as "
-                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
-                    "after it: keep one."
-                )
-
-
-def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Columns (m, p) that are multiples of a direction (m,), up to rounding of float32."""
-    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
-    return np.flatnonzero(np.abs(direction @ columns) >= (1 - 1e-5) * size)
-
-
-def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns (n, k) with mean zero and mean square one; constant ones become zero."""
-    centred = columns - columns.mean(axis=0)
-    size = np.sqrt(np.mean(centred**2, axis=0))
-    return np.asarray(centred / np.where(size > 0, size, 1.0))

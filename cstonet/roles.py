@@ -310,10 +310,23 @@ def check_arms(
         if size < _MIN_ARM:
             units = "unit" if size == 1 else "units"
             positive = "" if weights is None else " with positive weight"
+            amounts = (
+                " Its levels are numbers written as text: if they are amounts, convert them with "
+                "pandas.to_numeric."
+            )
             raise OneArmedError(
                 f"The arm {name} = {level!r} has {size} {units}{positive}; at least {_MIN_ARM} "
                 "are needed in each arm. Add rows, or check the filter that selected them."
+                + (amounts if numbers_as_text(pd.Series(levels, dtype=object)) else "")
             )
+
+
+def numbers_as_text(values: pd.Series) -> bool:
+    """Whether a column of text, of more than two levels, holds nothing but numbers."""
+    if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
+        return False
+    different = pd.Series(values.unique())
+    return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
 
 
 def _levels(values: pd.Series, name: str) -> tuple[Any, ...]:

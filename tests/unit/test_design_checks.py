@@ -411,6 +411,15 @@ def test_rows_of_weight_zero_do_not_make_an_outcome_vary(frame):
         fit(frame.assign(y=np.where(weights > 0, 3.0, frame["y"])), weights=weights)
 
 
+def test_amounts_written_as_text(frame):
+    doses = frame["x2"].round(2).astype(str)
+    with pytest.raises(OneArmedError, match=r"numbers written as text.*to_numeric"):
+        fit(frame.assign(treat=doses), "y ~ treat | x1")
+    with pytest.raises(OneArmedError) as caught:
+        fit(frame.assign(treat=["a"] + ["b"] * (N - 1)))
+    assert "text" not in str(caught.value)
+
+
 def test_advice_on_gaps_outside_the_covariates_works(frame):
     gaps = with_value(with_value(frame, "y", 2, np.nan), "x1", 5, np.nan)
     for missing in ("raise", "mar"):

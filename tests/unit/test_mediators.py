@@ -12,6 +12,7 @@ from cstonet.errors import (
     ConstantMediatorError,
     DataError,
     FormulaError,
+    InfiniteValuesError,
     LengthMismatchError,
     MediatorLeakError,
     MediatorTypeError,
@@ -149,6 +150,16 @@ def test_missing_values(frame):
         ("y ~ a | x1 | armname", MediatorLeakError, "'armname' is the treatment"),
         ("y ~ a | x1 | moved", MediatorLeakError, "also among the covariates, as 'x1'"),
         ("y ~ a | x1 | m1 + double", MediatorLeakError, "'m1' and 'double' are the same"),
+        (
+            "y ~ a | x1 | m1 + m2 + total",
+            MediatorLeakError,
+            "'total' is a sum of multiples of others",
+        ),
+        ("y ~ a | x1 | some", ConstantMediatorError, "'some' has one value in the control arm"),
+        ("y ~ a | x1 | none", ConstantMediatorError, "'none' has one value in the treated arm"),
+        ("y ~ a | x1 | always", ConstantMediatorError, "'always' has one value in the treated arm"),
+        ("y ~ a | x1 | digits", MediatorTypeError, "numbers that are written as text"),
+        ("y ~ a | x1 | m1 + far", InfiniteValuesError, "The mediator 'far' is infinite in 1 of 60"),
         ("y ~ a | x1 + m1 | m1", FormulaError, "'m1' is named among the covariates and"),
         ("y ~ a | . | .", FormulaError, r"'\.' stands among the covariates and"),
         ("y ~ a | x1 | m1 - m1", FormulaError, "no mediators"),
@@ -166,6 +177,12 @@ def test_errors_say_what_is_wrong(frame, formula, error, message):
         armname=frame["a"].map({0: "control", 1: "drug"}),
         moved=10 + 0.5 * frame["x1"],
         double=-2 * frame["m1"],
+        total=(1 + frame["m1"] - 3 * frame["m2"]).astype("float32"),
+        some=frame["m1"] * frame["a"],
+        none=frame["m1"] * (1 - frame["a"]),
+        always=np.where(frame["a"] == 1, "yes", np.where(frame["b"] == 1, "yes", "no")),
+        digits=frame["m1"].round(2).astype(str),
+        far=np.where(frame.index == 7, np.inf, frame["m2"]),
     )
     with pytest.raises(error, match=message):
         mediators_of(formula, data)
@@ -209,6 +226,11 @@ def test_rows_of_weight_zero_do_not_count(frame):
     labels = frame.assign(label=np.where(there, "low", "high"))
     with pytest.raises(ConstantMediatorError, match="'low' in all rows with positive weight"):
         mediators_of("y ~ a | x1 | label", labels, weights=weights)
+
+
+def test_what_nobody_has_under_control_can_mediate(frame):
+    taken = frame.assign(taken=frame["b"] * frame["a"])
+    assert mediators_of("y ~ a | x1 | taken", taken).levels == ((0.0, 1.0),)
 
 
 def test_only_two_arms(frame):
