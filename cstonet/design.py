@@ -27,7 +27,7 @@ from .errors import (
 )
 from .formula import Selected, parse_formula, select_columns
 from .gaps import CovariateGaps, fill_sources, gap_advice
-from .leaks import check_no_dose, check_no_outcome, check_no_treatment
+from .leaks import check_dose_is_no_outcome, check_no_dose, check_no_outcome, check_no_treatment
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .received import Received
 from .roles import (
@@ -304,7 +304,11 @@ class _Raw:
         if dose is None:
             check_no_treatment(judged, names, counted(codes, weights), raw.treatment.name)
         else:
-            check_no_dose(judged, names, counted(dose, weights), raw.treatment.name)
+            doses = counted(dose, weights)
+            check_no_dose(judged, names, doses, raw.treatment.name)
+            check_dose_is_no_outcome(
+                doses, counted(y, weights), raw.treatment.name, raw.outcome.name
+            )
         check_no_outcome(judged, names, counted(y, weights), raw.outcome.name)
         for variable in () if gaps is None else gaps.variables:
             # Where the column has values: elsewhere X holds start values, which hide a copy.

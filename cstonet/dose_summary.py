@@ -11,6 +11,8 @@ from cstonet.doses import point_mass
 if TYPE_CHECKING:
     from cstonet.dose_results import DoseResults
 
+# Share of the dose's variance explained by the covariates from which a note warns.
+_DETERMINED = 0.95
 # Share of units with bounded densities, and largest stabilised weight, from which a note warns.
 _POOR_OVERLAP, _LARGE_WEIGHT = 0.01, 50.0
 
@@ -52,6 +54,13 @@ def note_density(results: DoseResults) -> str:
     density = nuisances.residual_density
     variance = "a variance that depends on them" if dispersion.heteroscedastic else "one variance"
     shape = "gaussian residuals" if density.gaussian else "residuals of a shape that was estimated"
+    explained = max(0.0, 1 - left)
+    overlap = ""
+    if explained >= _DETERMINED:
+        overlap = (
+            " They all but determine it: hardly any unit could have had another dose, and the "
+            "effects rest on extrapolation."
+        )
     mass, shared = point_mass(nuisances.dose, nuisances.weights), ""
     if mass is not None:
         shared = (
@@ -62,7 +71,7 @@ def note_density(results: DoseResults) -> str:
         f"Treatment model: given the covariates, {results.design.treatment_name} has {variance} "
         f"and {shape} (tests of one variance and of gaussian residuals: "
         f"{_format_p(dispersion.pvalue)}, {_format_p(density.pvalue)}); they explain "
-        f"{max(0.0, 1 - left):.0%} of its variance.{shared}"
+        f"{explained:.0%} of its variance.{overlap}{shared}"
     )
 
 

@@ -11,6 +11,7 @@ from .caller import caller_stacklevel
 from .columns import is_number, listing
 from .errors import (
     ConstantTreatmentError,
+    OutlyingDoseWarning,
     PointMassWarning,
     TooFewRowsError,
     TreatmentTypeError,
@@ -23,6 +24,9 @@ _FEWEST_VALUES = 5
 _FEWEST_UNITS = 20
 # Share of the units with one and the same dose from which that dose counts as a point mass.
 _POINT_MASS = 0.1
+# Distance from the mean, in standard deviations, from which a dose is an outlier: a normal one
+# never is, nor an exponential one among a thousand.
+_OUTLYING = 10.0
 # Folds and validation rows have the same share of each of so many groups by size of dose.
 _STRATA = 10
 
@@ -50,6 +54,8 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     -----
     PointMassWarning
         If many units share a dose.
+    OutlyingDoseWarning
+        If some are very far out.
     """
     values = treatment.values.infer_objects()
     if not is_number(values.dtype):
@@ -79,6 +85,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
+    _warn_of_outliers(treatment.name, own)
     mass = point_mass(dose, weights)
     if mass is not None:
         name, (value, share) = treatment.name, mass
@@ -92,6 +99,20 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             stacklevel=caller_stacklevel(),
         )
     return dose
+
+
+def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
+    """Say if a few doses (n,) set the scale for all others."""
+    far = np.abs(dose - dose.mean()) > _OUTLYING * dose.std()
+    if far.any():
+        warnings.warn(
+            f"The treatment {name!r} is more than {_OUTLYING:g} standard deviations from its mean "
+            f"in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On this scale the other "
+            "doses hardly differ, and the networks may not see what they do. Correct or leave out "
+            f"these rows, or use another scale, for example np.log({name}).",
+            OutlyingDoseWarning,
+            stacklevel=caller_stacklevel(),
+        )
 
 
 def point_mass(

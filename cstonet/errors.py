@@ -35,6 +35,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
 
     CStoNetWarning (UserWarning)
     ├── PointMassWarning                   a dose that many units share has no density
+    ├── OutlyingDoseWarning                doses so far out that the others look all the same
     └── ThinSupportWarning                 a point of a curve that very few units decide
 """
 
@@ -62,6 +63,7 @@ __all__ = [
     "OneArmedError",
     "OptionError",
     "OutcomeTypeError",
+    "OutlyingDoseWarning",
     "PointMassWarning",
     "ThinSupportWarning",
     "TooFewRowsError",
@@ -184,6 +186,10 @@ class CStoNetWarning(UserWarning):
 
 class PointMassWarning(CStoNetWarning):
     """Many units have exactly the same dose, which a continuous treatment does not provide for."""
+
+
+class OutlyingDoseWarning(CStoNetWarning):
+    """A few doses lie so far from the others that these look all the same."""
 
 
 class ThinSupportWarning(CStoNetWarning):

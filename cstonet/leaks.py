@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from .columns import listing
 from .errors import DataError, TreatmentLeakError
 
+# Two variables that correlate to this accuracy hold the same numbers in other units.
+_SAME = 1e-10
 _PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
 
 
@@ -49,6 +51,18 @@ def check_no_dose(
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
             f"other units. Take it out of the covariates{_also(names, candidates)}."
+        )
+
+
+def check_dose_is_no_outcome(
+    dose: NDArray[np.float64], y: NDArray[np.float64], treatment: str, outcome: str
+) -> None:
+    """Refuse a dose that is the outcome in other units."""
+    correlation = np.corrcoef(dose / np.abs(dose).max(), y / np.abs(y).max())[0, 1]
+    if abs(correlation) > 1 - _SAME:
+        raise TreatmentLeakError(
+            f"The treatment {treatment!r} is the outcome {outcome!r}, possibly in other units: it "
+            "cannot be its own cause. Check the formula."
         )
 
 

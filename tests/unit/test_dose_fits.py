@@ -21,6 +21,7 @@ from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
     OptionError,
+    OutlyingDoseWarning,
     PointMassWarning,
     ThinSupportWarning,
     TooFewRowsError,
@@ -478,6 +479,37 @@ def test_advice_on_gaps_works(simulation, column):
         cs.CausalStoNet.from_formula(simulation.formula, data, missing="mar")
     model = cs.CausalStoNet.from_formula(simulation.formula, data, missing="drop")
     assert len(model.design.dose) == 499
+
+
+def test_outlying_doses_are_named(simulation):
+    data = simulation.data.assign(dose=simulation.data["dose"].where(np.arange(500) > 0, 1e6))
+    with pytest.warns(OutlyingDoseWarning, match=r"in 1 rows \(1000000.0\)") as caught:
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        without = (np.arange(500) > 0).astype(float)
+        cs.CausalStoNet.from_formula(simulation.formula, data, weights=without)
+        cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+
+
+def test_a_dose_that_is_the_outcome(simulation):
+    data = simulation.data.assign(dose=3 - 2 * simulation.data["y"])
+    with pytest.raises(TreatmentLeakError, match="'dose' is the outcome 'y'"):
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+
+
+def test_a_dose_that_the_covariates_determine_is_noted(make_plan):
+    simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
+    results = oracle_results(simulation, make_plan())
+    text = " ".join(results.summary().as_text().split())
+    assert "all but determine" not in text
+    surprise = results.dose_nuisances.surprise
+    results.dose_nuisances = replace(
+        results.dose_nuisances, mean=results.dose_nuisances.dose - 0.1 * surprise
+    )
+    text = " ".join(results.summary().as_text().split())
+    assert "99% of its variance. They all but determine it" in text
 
 
 def test_a_point_mass_is_named(simulation, options):
