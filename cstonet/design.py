@@ -27,7 +27,7 @@ from .errors import (
 )
 from .formula import Selected, parse_formula, select_columns
 from .gaps import CovariateGaps, fill_sources, gap_advice
-from .leaks import check_dose_is_no_outcome, check_no_dose, check_no_outcome, check_no_treatment
+from .leaks import check_copies
 from .mediators import Mediators, RawMediators, check_parts, named_columns
 from .received import Received
 from .roles import (
@@ -35,7 +35,6 @@ from .roles import (
     TreatmentKind,
     Vector,
     check_arms,
-    counted,
     looks_continuous,
     outcome_values,
     treatment_codes,
@@ -46,10 +45,6 @@ from .sources import Gaps, Sources
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
 Missing = Literal["raise", "drop", "mar", "mnar"]
-
-
-# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
-_ROWS_FOR_A_COPY = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,23 +295,17 @@ class _Raw:
         names, gaps = spec.names, None
         if filled is not None:
             gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
-        judged = counted(X, weights)
-        if dose is None:
-            check_no_treatment(judged, names, counted(codes, weights), raw.treatment.name)
-        else:
-            doses = counted(dose, weights)
-            check_no_dose(judged, names, doses, raw.treatment.name)
-            check_dose_is_no_outcome(
-                doses, counted(y, weights), raw.treatment.name, raw.outcome.name
-            )
-        check_no_outcome(judged, names, counted(y, weights), raw.outcome.name)
-        for variable in () if gaps is None else gaps.variables:
-            # Where the column has values: elsewhere X holds start values, which hide a copy.
-            there, own = ~variable.missing, list(variable.columns)
-            if np.unique(codes[there]).size == len(levels) and there.sum() >= _ROWS_FOR_A_COPY:
-                part, labels = X[there][:, own], [names[j] for j in own]
-                check_no_treatment(part, labels, codes[there], raw.treatment.name)
-                check_no_outcome(part, labels, y[there], raw.outcome.name)
+        check_copies(
+            X,
+            names,
+            y=y,
+            codes=codes,
+            dose=dose,
+            counts=np.ones(len(y), dtype=bool) if weights is None else weights > 0,
+            outcome=raw.outcome.name,
+            treatment=raw.treatment.name,
+            gaps=() if gaps is None else [(v.columns, v.missing) for v in gaps.variables],
+        )
         return Design(
             y=y,
             treatment=codes,
