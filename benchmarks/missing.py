@@ -23,6 +23,7 @@ import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -112,20 +113,77 @@ class HoleMethod:
         )
 
 
+Groups: TypeAlias = dict[str, dict[str, dict[int, Record]]]
+
+
+def group_results(records: list[Record]) -> Groups:
+    """Results by group, method and seed.
+
+    The complete data do not depend on the holes: a group without fits of its own to them has those
+    of another group of the same sizes. Only ``many`` starts from data of its own.
+    """
+    groups: Groups = defaultdict(lambda: defaultdict(dict))
+    complete: dict[str, dict[int, Record]] = defaultdict(dict)
+    for record in records:
+        if "error" in record:
+            continue
+        group, method, seed = record["group"], record["method"], record["seed"]
+        groups[group][method][seed] = record
+        if method == "complete" and not group.startswith("many"):
+            complete[sizes_of(group)][seed] = record
+    for group, methods in groups.items():
+        if "complete" not in methods and complete[sizes_of(group)]:
+            methods["complete"] = complete[sizes_of(group)]
+    return groups
+
+
+def sizes_of(group: str) -> str:
+    """What a group's name says after the kind and the share of the holes."""
+    return group.partition(", ")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far holes move the estimate away from that of the complete data, on average."""
+
+    method: str
+    percent: int
+    mean: float
+    standard_error: float
+
+
+def drifts(records: list[Record]) -> list[Drift]:
+    """Differences to the fit of the complete data, by method and share of missing values."""
+    found = []
+    for group, methods in group_results(records).items():
+        if not group.startswith("share "):
+            continue
+        percent = int(group.split()[1])
+        for method, mine in methods.items():
+            seeds = sorted(set(mine) & set(methods["complete"]))
+            if method == "complete" or len(seeds) < 2:
+                continue
+            moved = np.array(
+                [mine[s]["estimate"] - methods["complete"][s]["estimate"] for s in seeds]
+            )
+            error = float(moved.std(ddof=1) / np.sqrt(len(moved)))
+            found.append(Drift(method, percent, float(moved.mean()), error))
+    return sorted(found, key=lambda drift: (drift.method, drift.percent))
+
+
 def report(records: list[Record]) -> str:
     """A table per group: errors against the rows' own mean effect, coverage of the population's."""
-    groups: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
-    for record in records:
-        if "error" not in record:
-            groups[record["group"]][record["method"]][record["seed"]] = record
-    lines = []
+    groups, lines = group_results(records), []
     for group, methods in groups.items():
         lines += ["", group, f"{'':10}{'sets':>5}{'MAE':>9}{'ratio':>7}{'bias':>9}{'(se)':>9}"]
         lines[-1] += f"{'SE':>8}{'cover':>7}{'FSR':>6}{'NSR':>6}{'time':>6}"
+        # Fits of complete data lent by another group count for the seeds of this one only.
+        seeds = {s for name, fits in methods.items() if name != "complete" for s in fits}
+        seeds = seeds or set(methods["complete"])
         for method in METHODS:
             if method not in methods:
                 continue
-            mine = methods[method]
+            mine = {s: r for s, r in methods[method].items() if s in seeds}
             both = sorted(set(mine) & set(methods.get("complete", mine)))
             rows = [mine[seed] for seed in both]
             base = [methods.get("complete", mine)[seed] for seed in both]

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 from metrics import ORACLE, Summary
+from missing import Drift
 
 NOMINAL = 0.95
 ORACLE_COLOUR = "black"
@@ -106,6 +107,28 @@ def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
         axis.set(xlabel="coverage", xlim=(-0.03, 1.03))
         axis.xaxis.set_major_formatter(PercentFormatter(1.0))
         axis.grid(axis="x", alpha=0.3)
+    _save(figure, path)
+
+
+def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
+    """Mean difference to the complete data's estimate against the share of missing values."""
+    figure, (axis,) = _grid(1, width=5.2, height=3.6, columns=1)
+    axis.axhline(0, color=ORACLE_COLOUR, linewidth=1)
+    for method, colour in zip(dict.fromkeys(d.method for d in drifts), COLOURS, strict=False):
+        mine = [d for d in drifts if d.method == method]
+        axis.errorbar(
+            [d.percent / 100 for d in mine],
+            [d.mean for d in mine],
+            yerr=[2 * d.standard_error for d in mine],
+            fmt="o-",
+            color=colour,
+            capsize=3,
+            label=method,
+        )
+    axis.set(xlabel="share of x1 missing", ylabel="difference to complete data (± 2 SE)")
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(alpha=0.3)
+    _legend(figure, [axis])
     _save(figure, path)
 
 

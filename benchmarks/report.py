@@ -23,7 +23,7 @@ import missing
 from common import RESULTS, Record, read_records
 from loaders import FAMILIES
 from metrics import ORACLE, Summary, by_method, selection_rates, summarize, truth_of
-from plots import Panel, plot_coverage, plot_error_by_n, plot_errors
+from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
 
 # Families whose outcomes have different units: errors are in standard deviations of the outcome.
 SCALED_FAMILIES = ("acic2019",)
@@ -34,7 +34,6 @@ MAX_SETS_LISTED = 5
 OTHER_SECTIONS: tuple[tuple[str, str, Callable[[list[Record]], str]], ...] = (
     ("Three arms, mediations", effects.FILE, effects.report),
     ("Continuous treatments", "dose.jsonl", dose.report),
-    ("Missing covariates", "missing.jsonl", missing.report),
 )
 
 INTRODUCTION = """\
@@ -212,6 +211,15 @@ def error_table(methods: dict[str, list[Record]], scaled: bool) -> list[str]:
     return [markdown_table(["error on data set", *map(str, numbers)], rows)]
 
 
+def missing_section(records: list[Record], folder: Path) -> list[str]:
+    text = ["\n## Missing covariates\n", "```", missing.report(records), "```\n"]
+    drifts = missing.drifts(records)
+    if drifts:
+        plot_drifts(drifts, folder / "missing_share.png")
+        text.append("![Difference to the complete data by share missing](missing_share.png)\n")
+    return text
+
+
 def write_report(folder: Path) -> Path:
     """Write REPORT.md and its pictures into the folder of the results.
 
@@ -241,6 +249,9 @@ def write_report(folder: Path) -> Path:
         records = read_records(folder / name)
         if records:
             text += [f"\n## {title}\n", "```", lines(records), "```"]
+    records = read_records(folder / "missing.jsonl")
+    if records:
+        text += missing_section(records, folder)
     path = folder / "REPORT.md"
     path.write_text("\n".join(part for part in text if part), encoding="utf-8")
     return path

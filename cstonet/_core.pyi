@@ -106,6 +106,7 @@ def score_statistics(
     directions: NDArray[np.float32],
     threads: int,
     progress: Callable[[int], object] | None = None,
+    covariates: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]: ...
 def train(
     network: NetworkSpec,
@@ -120,6 +121,7 @@ def train(
     progress: Callable[[int], object] | None = None,
     structure: list[NDArray[np.float32]] | None = None,
     candidates: Candidates | None = None,
+    trace: bool = True,
 ) -> list[TaskResult]: ...
 def predict(
     network: NetworkSpec,

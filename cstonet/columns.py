@@ -200,13 +200,18 @@ def describe(values: pd.Series) -> Column:
         return Column(name, "boolean", (False, True))
     if content != "string":
         raise ColumnTypeError(_why_not(values))
-    levels = tuple(sorted(values.unique().tolist()))
-    if len(levels) == len(values):
+    check_no_identifier(values)
+    return Column(name, "string", tuple(sorted(values.unique().tolist())))
+
+
+def check_no_identifier(values: pd.Series) -> None:
+    """Refuse a column of texts, missing ones left out, that are all different."""
+    if values.is_unique:
         raise ColumnTypeError(
-            f"Column {name!r} holds a different text in every row: an identifier, not a covariate. "
-            "Leave it out ('- name' in a formula), or declare its levels with .astype('category')."
+            f"Column {str(values.name)!r} holds a different text in every row: an identifier, not "
+            "a covariate. Leave it out ('- name' in a formula), or declare its levels with "
+            ".astype('category')."
         )
-    return Column(name, "string", levels)
 
 
 def _why_not(values: pd.Series) -> str:

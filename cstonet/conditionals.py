@@ -6,6 +6,7 @@ are linear in theirs. Everything is in the network's standardised units.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,19 +15,22 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.gaps import CovariateGaps
+from cstonet.noise import Noise, NoiseSource
 from cstonet.regressions import (
     FloatArray,
     Regression,
+    Stop,
     Target,
     features_of,
     level_probabilities,
+    poll,
     select_features,
 )
 from cstonet.scaling import Scaling
 
 # Sweeps of the Gibbs sampler where a row has several gaps; strongly correlated columns that are
 # missing together need many. One gap alone needs one draw.
-_SWEEPS = 30
+SWEEPS = 30
 # Numbers held at once while candidates are drawn.
 _DRAWN_AT_ONCE = 4_000_000
 
@@ -161,6 +165,7 @@ class CovariateModel:
         given: Mapping[int, tuple[int, ...]],
         limit: float,
         threads: int,
+        stop: Stop | None = None,
     ) -> CovariateModel:
         """Find the neighbours of each variable and fit its regression.
 
@@ -171,6 +176,8 @@ class CovariateModel:
             which a variable was observed speak about its neighbours.
         given
             Neighbours, as covariates, of variables (by number) for which they are known.
+        stop
+            Called now and then; may raise to stop.
         """
         targets = []
         for variable in variables:
@@ -180,18 +187,20 @@ class CovariateModel:
         found = dict(
             zip(
                 open_,
-                select_features(data, rows, [targets[t] for t in open_], threads),
+                select_features(data, rows, [targets[t] for t in open_], threads, stop),
                 strict=True,
             )
         )
         regressions = []
         for t, target in enumerate(targets):
             features = np.array(given[t], dtype=np.int64) if t in given else found[t]
-            coefficients, spread = target.fit(features_of(data, rows, features))
+            coefficients, spread = target.fit(features_of(data, rows, features), stop=stop)
             regressions.append(Regression(features, coefficients, spread))
         return cls(variables, tuple(regressions), limit)
 
-    def refit(self, data: _core.Dataset, rows: NDArray[np.int64]) -> CovariateModel:
+    def refit(
+        self, data: _core.Dataset, rows: NDArray[np.int64], stop: Stop | None = None
+    ) -> CovariateModel:
         """The same neighbourhoods with coefficients from completed covariates."""
         regressions = []
         everywhere = np.ones(len(rows), dtype=bool)
@@ -199,20 +208,25 @@ class CovariateModel:
             values = data.gather(rows, variable.columns).astype(np.float64)
             target = variable.target(values, everywhere)
             x = features_of(data, rows, old.features)
-            coefficients, spread = target.fit(x, start=old.coefficients)
+            coefficients, spread = target.fit(x, start=old.coefficients, stop=stop)
             regressions.append(Regression(old.features, coefficients, spread))
         return CovariateModel(self.variables, tuple(regressions), self.limit)
 
     def on_rows(self, missing: NDArray[np.bool_]) -> CovariateModel:
         """The same model for other rows, with values missing as in (m, number of variables)."""
         variables = tuple(
-            Variable(variable.columns, variable.levels, gaps)
+            dataclasses.replace(variable, missing=gaps)
             for variable, gaps in zip(self.variables, missing.T, strict=True)
         )
         return CovariateModel(variables, self.regressions, self.limit)
 
     def draw(
-        self, data: _core.Dataset, entries: Entries, draws: int, rng: np.random.Generator
+        self,
+        data: _core.Dataset,
+        entries: Entries,
+        draws: int,
+        noise: NoiseSource,
+        stop: Stop | None = None,
     ) -> NDArray[np.float32]:
         """Completions of the rows with gaps, from the observed covariates alone.
 
@@ -224,6 +238,10 @@ class CovariateModel:
             The gaps, e of them.
         draws
             Completions per row.
+        noise
+            Where randomness comes from: fresh for every row, or the same for all.
+        stop
+            Called now and then; may raise to stop.
 
         Returns
         -------
@@ -234,20 +252,30 @@ class CovariateModel:
         columns = np.unique(entries.column)
         place = np.searchsorted(columns, entries.column)
         start = data.gather(entries.rows, columns).astype(np.float64)
-        parts = [
-            part
-            for variable, regression in zip(self.variables, self.regressions, strict=True)
-            if (part := _Part.of(variable, regression, data, entries, columns)) is not None
-        ]
-        several = np.bincount(entries.row, minlength=len(entries.rows)).max(initial=0) > 1
+        parts = {
+            number: part
+            for number, pair in enumerate(zip(self.variables, self.regressions, strict=True))
+            if (part := _Part.of(*pair, data, entries, columns)) is not None
+        }
+        gaps = np.zeros(len(entries.rows), dtype=np.int64)
+        for part in parts.values():
+            gaps[part.rows] += 1
+        # Where one variable is missing, all that it depends on is known: the last draw is exact.
+        crowded = {number: part.among(gaps > 1) for number, part in parts.items()}
+        steps = [
+            (number, part, left)
+            for left in reversed(range(1, SWEEPS))
+            for number, part in crowded.items()
+            if len(part.rows) > 0
+        ] + [(number, part, 0) for number, part in parts.items()]
         at_once = max(1, _DRAWN_AT_ONCE // max(start.size, 1))
         for first in range(0, draws, at_once):
-            count = min(at_once, draws - first)
-            work = np.repeat(start[None], count, axis=0)
-            for _ in range(_SWEEPS if several and len(parts) > 1 else 1):
-                for part in parts:
-                    part.draw(work, rng, self.limit)
-            values[:, first : first + count] = work[:, entries.row, place].T
+            now = slice(first, min(first + at_once, draws))
+            work = np.repeat(start[None], now.stop - first, axis=0)
+            for number, part, left in steps:
+                poll(stop)
+                part.draw(work, noise.at(number, left, now), self.limit)
+            values[:, now] = work[:, entries.row, place].T
         return values
 
 
@@ -292,16 +320,21 @@ class _Part:
             spread=regression.spread,
         )
 
-    def draw(self, work: FloatArray, rng: np.random.Generator, limit: float) -> None:
+    def among(self, wanted: NDArray[np.bool_]) -> _Part:
+        """The step on some of the rows only, marked among all that have gaps, shape (g,)."""
+        kept = wanted[self.rows]
+        return dataclasses.replace(self, rows=self.rows[kept], base=self.base[kept])
+
+    def draw(self, work: FloatArray, noise: Noise, limit: float) -> None:
         """Draw the variable anew in each completion of `work`, shape (draws, g, columns)."""
         neighbours = work[:, self.rows[:, None], self.moving]
         predictor = self.base + neighbours @ self.slopes
         if self.levels is None:
-            noise = rng.standard_normal(predictor.shape[:2]) * (self.spread or 0.0)
-            drawn = np.clip(predictor[..., 0] + noise, -limit, limit)[..., None]
+            error = noise.normal(predictor.shape[:2]) * (self.spread or 0.0)
+            drawn = np.clip(predictor[..., 0] + error, -limit, limit)[..., None]
         else:
             reached = np.cumsum(level_probabilities(predictor), axis=-1)
-            u = rng.random((*predictor.shape[:2], 1))
+            u = noise.uniform(predictor.shape[:2])[..., None]
             codes = np.minimum((u > reached).sum(axis=-1), len(self.levels) - 1)
             drawn = self.levels[codes]
         work[:, self.rows[:, None], self.places] = drawn

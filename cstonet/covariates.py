@@ -205,10 +205,16 @@ class CovariateSpec:
         return self.build(sources)
 
     def sources(self, data: pd.DataFrame | NDArray[Any]) -> Sources:
-        """The columns of new data that the covariates are made of, gaps and all."""
+        """The columns of new data that the covariates are made of, gaps and all.
+
+        A gap in a column of one level is none: that level is all it can be.
+        """
         numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
         other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
-        return Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        sources = Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        columns = [b.column for b in self.blocks if isinstance(b, LevelBlock)]
+        single = {column.name: column.levels[0] for column in columns if len(column.levels) == 1}
+        return sources.filled(single) if single else sources
 
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The covariate matrix (n, p) from columns without missing values."""

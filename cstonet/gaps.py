@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
-from .columns import listing
+from .columns import check_no_identifier, listing
 from .covariates import CovariateSpec, LevelBlock, NumericBlock
 from .errors import MissingValuesError, NotAvailableError
 from .sources import Sources
@@ -85,8 +86,10 @@ class CovariateGaps:
         spec: CovariateSpec,
         X: NDArray[np.floating],
         filled: Filled,
-    ) -> CovariateGaps:
+    ) -> CovariateGaps | None:
         """Describe the gaps of a covariate matrix (n, p) that was built from filled columns.
+
+        None if they are all in columns of one level, which leave nothing to impute.
 
         Raises
         ------
@@ -105,7 +108,7 @@ class CovariateGaps:
                 columns = tuple(range(first, first + width))
                 # Indicators of all levels but the first, which is zero in all of them.
                 levels = np.eye(width + 1)[:, 1:]
-                for name in gappy if width else ():  # one level alone leaves nothing to impute
+                for name in gappy if width else ():
                     missing, start = filled.missing[name], filled.start[name]
                     variables.append(Incomplete(name, columns, levels, missing, start))
             elif gappy:
@@ -115,7 +118,7 @@ class CovariateGaps:
                     "own (a 'category' column instead of C(...)), or use missing='drop'."
                 )
             first += width
-        return cls(mechanism, tuple(variables))
+        return cls(mechanism, tuple(variables)) if variables else None
 
     def transform(
         self, spec: CovariateSpec, data: pd.DataFrame | NDArray[Any]
@@ -176,6 +179,8 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     ------
     MissingValuesError
         If a column or a row has no value at all, or a column has gaps that had none at the fit.
+    ColumnTypeError
+        If the observed values of a column are identifiers.
     """
     missing = _missing_of(sources)
     _check_rows(sources, missing)
@@ -188,7 +193,11 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
                     "can be imputed from. Leave it out of the formula, for example with "
                     f"'. - {name}'."
                 )
-            values[name] = _start_value(_column(sources, name)[~gaps])
+            observed = _column(sources, name)[~gaps]
+            # Start values would make them look alike. A single one is no more than a constant.
+            if len(observed) > 1 and infer_dtype(observed) == "string":
+                check_no_identifier(observed)
+            values[name] = _start_value(observed)
     else:
         new = [name for name in missing if name not in start]
         if new:
@@ -208,12 +217,7 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
         numeric = pd.DataFrame(array, index=numeric.index, columns=numeric.columns, copy=False)
     in_other = {name: values[name] for name in missing if name in other.columns}
     if in_other:
-        other = other.copy()
-        for name, value in in_other.items():
-            column = other[name]
-            if isinstance(column.dtype, pd.CategoricalDtype) and value not in column.cat.categories:
-                column = column.cat.add_categories([value])
-            other[name] = column.where(~missing[name], value)
+        other = sources.filled(in_other).other
     return Filled(Sources(numeric, other), missing, values)
 
 

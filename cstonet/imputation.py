@@ -29,8 +29,9 @@ from cstonet.estimators.imputations import Imputations
 from cstonet.gaps import Mechanism
 from cstonet.missingness import MissingnessModel
 from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
+from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
-from cstonet.regressions import FloatArray
+from cstonet.regressions import FloatArray, Stop
 from cstonet.scaling import Scaling
 from cstonet.search import TrainingData
 from cstonet.splits import Split
@@ -125,12 +126,16 @@ class ImputationModel:
     missingness: MissingnessModel | None
 
     def log_weight(
-        self, data: _core.Dataset, entries: Entries, values: NDArray[np.float32]
+        self,
+        data: _core.Dataset,
+        entries: Entries,
+        values: NDArray[np.float32],
+        stop: Stop | None = None,
     ) -> FloatArray:
         """Log of p(R | A, X) at candidates (e, K), shape (g, K); zero if missing at random."""
         if self.missingness is None:
             return np.zeros((len(entries.rows), values.shape[1]))
-        return self.missingness.log_probability(data, entries, values)
+        return self.missingness.log_probability(data, entries, values, stop)
 
 
 class FoldImputer:
@@ -146,6 +151,8 @@ class FoldImputer:
         The fold's rows. Only those trained on are completed here.
     fold, seed, threads
         As for training.
+    stop
+        Called now and then; may raise to stop.
     """
 
     def __init__(
@@ -157,11 +164,14 @@ class FoldImputer:
         fold: int,
         seed: int,
         threads: int,
+        stop: Stop | None = None,
     ) -> None:
+        self._stop = stop
         self._base = data
         self._gaps = gaps
         self._threads = threads
         self._rng = np.random.default_rng([_TRAINING, seed, fold])
+        self._noise = FreshNoise(self._rng)
         self._rows = np.sort(np.concatenate([split.fit, split.validation]))
         trained = np.zeros(data.covariates.rows, dtype=bool)
         trained[self._rows] = True
@@ -179,6 +189,7 @@ class FoldImputer:
             given=gaps.neighbours,
             limit=gaps.limit,
             threads=threads,
+            stop=stop,
         )
         self.data = data
         self.model = ImputationModel(covariates, None)
@@ -188,7 +199,7 @@ class FoldImputer:
             self.model = ImputationModel(self._refitted(), None)
         if gaps.mechanism == "mnar":
             missingness = MissingnessModel.start(
-                gaps.variables, data.treatment, self.data.covariates, self._rows
+                gaps.variables, data.treatment, self.data.covariates, self._rows, stop
             )
             self.model = ImputationModel(self.model.covariates, missingness)
 
@@ -202,9 +213,9 @@ class FoldImputer:
             self._mark[:] = True
         self._pool = self._entries.only(self._mark)
         self._drawn = self.model.covariates.draw(
-            covariates, self._pool, self._gaps.candidates, self._rng
+            covariates, self._pool, self._gaps.candidates, self._noise, self._stop
         )
-        self._log_weight = self.model.log_weight(covariates, self._pool, self._drawn)
+        self._log_weight = self.model.log_weight(covariates, self._pool, self._drawn, self._stop)
         return _core.Candidates(
             self._pool.first,
             self._pool.column,
@@ -234,7 +245,9 @@ class FoldImputer:
         if self.model.missingness is not None:
             if last:
                 covariates = self.data.covariates
-                missingness = self.model.missingness.extended(covariates, self._rows, self._threads)
+                missingness = self.model.missingness.extended(
+                    covariates, self._rows, self._threads, self._stop
+                )
                 self._missingness_is(missingness)
             for _ in range(_ROUNDS):
                 index = choose(likelihood + self._log_weight, _COMPLETIONS, self._rng)
@@ -249,7 +262,9 @@ class FoldImputer:
         """Draw marked entries of the fold from the covariates alone."""
         if mark.any():
             entries = self._entries.only(mark)
-            drawn = self.model.covariates.draw(self.data.covariates, entries, 1, self._rng)
+            drawn = self.model.covariates.draw(
+                self.data.covariates, entries, 1, self._noise, self._stop
+            )
             self._complete(mark, drawn[:, 0])
 
     def _complete(self, mark: NDArray[np.bool_], values: NDArray[np.float32]) -> None:
@@ -259,19 +274,21 @@ class FoldImputer:
         self.data = dataclasses.replace(self._base, covariates=covariates)
 
     def _refitted(self) -> CovariateModel:
-        return self.model.covariates.refit(self.data.covariates, self._rows)
+        return self.model.covariates.refit(self.data.covariates, self._rows, self._stop)
 
     def _refit_missingness(self, completions: NDArray[np.float32]) -> None:
         if self.model.missingness is not None:
             self._missingness_is(
                 self.model.missingness.refit(
-                    self.data.covariates, self._rows, self._pool, completions
+                    self.data.covariates, self._rows, self._pool, completions, self._stop
                 )
             )
 
     def _missingness_is(self, missingness: MissingnessModel) -> None:
         self.model = ImputationModel(self.model.covariates, missingness)
-        self._log_weight = self.model.log_weight(self.data.covariates, self._pool, self._drawn)
+        self._log_weight = self.model.log_weight(
+            self.data.covariates, self._pool, self._drawn, self._stop
+        )
 
 
 def candidate_likelihood(
@@ -375,17 +392,18 @@ def impute(
         if not here.any() or len(mine) == 0:
             continue
         rng = np.random.default_rng([_IMPUTATIONS, plan.seed, number])
+        noise = FreshNoise(rng)
         # First all entries once; then those that a network reads, as often as there are
         # candidates. If being missing tells something, all of them are weighed.
         entries_here = entries.only(here)
-        once = model.covariates.draw(data.covariates, entries_here, 1, rng)[:, 0]
+        once = model.covariates.draw(data.covariates, entries_here, 1, noise)[:, 0]
         values[np.ix_(here, mine)] = once[:, None]
         every = np.zeros(len(entries.row), dtype=np.float32)
         every[here] = once
         covariates = _core.completed(data.covariates, shared, every)
         read = here & (entries.marked(used) | (model.missingness is not None))
         pool = entries.only(read)
-        drawn = model.covariates.draw(covariates, pool, gaps.candidates, rng)
+        drawn = model.covariates.draw(covariates, pool, gaps.candidates, noise)
         completed_data = dataclasses.replace(data, covariates=covariates)
         weight = candidate_likelihood(networks, completed_data, pool, drawn, fitted.threads)
         weight += model.log_weight(covariates, pool, drawn)

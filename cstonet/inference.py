@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from cstonet.checks import is_real
 from cstonet.errors import NotAvailableError, OptionError
-from cstonet.estimators import Effects
+from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
 
 # Below this share of what its terms would give, the variance of a contrast is rounding error; so
@@ -158,8 +158,41 @@ def largest_quantile(influence: FloatArray, alpha: float, seed: int) -> float:
     return float(np.quantile(np.abs(draws @ root).max(axis=1), 1 - alpha))
 
 
+def largest_student_quantile(
+    covariance: FloatArray, freedom: FloatArray, alpha: float, seed: int
+) -> float:
+    """Quantile 1 - alpha of the largest |t| among k estimates from imputations.
+
+    They are drawn as multivariate t with the correlations of the whole covariance, within and
+    between imputations, and the fewest degrees of freedom among them.
+
+    Parameters
+    ----------
+    covariance : (k, k) float64
+        Covariance of the estimates.
+    freedom : (k,) float64
+        Their degrees of freedom.
+    alpha : float
+        One minus the joint level.
+    seed : int
+        Seed of the draws.
+    """
+    least = float(freedom.min())
+    if len(covariance) == 1:
+        return float(stdtrit(least, 1 - alpha / 2))
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    rng = np.random.default_rng([_MULTIPLIERS, seed])
+    largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root.T).max(axis=1)
+    return float(np.quantile(largest / np.sqrt(rng.chisquare(least, _DRAWS) / least), 1 - alpha))
+
+
 class EffectInference:
-    """Normal inference on effects with a joint covariance, under statsmodels' names.
+    """Inference on effects with a joint covariance, under statsmodels' names.
+
+    Estimates are taken for normal; where covariates were imputed, for Student's t with degrees of
+    freedom by Barnard and Rubin.
 
     Parameters
     ----------
@@ -171,11 +204,10 @@ class EffectInference:
         Seed of the draws behind simultaneous intervals.
     """
 
-    use_t = False
-
     def __init__(self, effects: Effects, outcome_name: str, seed: int = 0) -> None:
         self.effects = effects
         self._seed = seed
+        self.use_t = effects.freedom is not None
         self.model = EffectModel(outcome_name, list(effects.names))
 
     @property
@@ -190,7 +222,7 @@ class EffectInference:
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Estimates over standard errors (standard normal under the hypothesis of no effect)."""
+        """Estimates over standard errors (standard normal or, if imputed, t without an effect)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self._series(self.effects.estimates / self.effects.standard_errors)
 
@@ -210,7 +242,8 @@ class EffectInference:
             Whether the level is that of all contrasts together, and of all means together, rather
             than of each: with probability 1 - alpha none of a family misses its truth. The
             critical values are quantiles of the largest of the family's studentised estimates in
-            a multiplier bootstrap of the influence functions.
+            a multiplier bootstrap of the influence functions; where values were imputed, of a
+            multivariate t with the covariance of the estimates.
 
         Returns
         -------
@@ -222,12 +255,19 @@ class EffectInference:
         if simultaneous:
             first_mean = self.effects.n_contrasts
             for family in (slice(0, first_mean), slice(first_mean, None)):
-                critical[family] = largest_quantile(
-                    self.effects.influence[:, family], alpha, self._seed
-                )
+                critical[family] = self._largest(family, alpha)
         half = critical * self.effects.standard_errors
         limits = np.column_stack([self.effects.estimates - half, self.effects.estimates + half])
         return pd.DataFrame(limits, index=list(self.effects.names))
+
+    def _largest(self, family: slice, alpha: float) -> float:
+        """Critical value that all effects of a family share."""
+        effects = self.effects
+        if effects.freedom is None:
+            return largest_quantile(effects.influence[:, family], alpha, self._seed)
+        return largest_student_quantile(
+            effects.covariance[family, family], effects.freedom[family], alpha, self._seed
+        )
 
     def cov_params(self) -> pd.DataFrame:
         """Joint covariance of the estimates, singular because ATEs are differences."""
@@ -256,7 +296,9 @@ class EffectInference:
         return Effect.of(self.effects, name, alpha)
 
     def t_test(self, r_matrix: Any) -> Any:
-        """Test linear hypotheses one by one.
+        """Test linear hypotheses one by one: normal, or Student's t where values were imputed.
+
+        Each combination of effects then has degrees of freedom of its own.
 
         Parameters
         ----------
@@ -270,10 +312,15 @@ class EffectInference:
         """
         matrix, values = self._constraints(r_matrix)
         self._contrast_variances(matrix)
-        return self._wald_results().t_test((matrix, values))
+        freedom = contrast_freedom(self.effects, matrix)
+        return self._wald_results(freedom).t_test((matrix, values))
 
     def wald_test(self, r_matrix: Any) -> Any:
-        """Test linear hypotheses jointly (chi-squared).
+        """Test linear hypotheses jointly: chi-squared, or F where values were imputed.
+
+        The F statistic is the chi-squared one over the number q of hypotheses. Its second degrees
+        of freedom are the fewest that any combination of the hypotheses has, which makes the test
+        conservative; a single hypothesis is tested as by `t_test`.
 
         Parameters
         ----------
@@ -292,10 +339,11 @@ class EffectInference:
                 "r_matrix: the hypotheses depend on each other, so they cannot be tested jointly. "
                 f"{self._identity()}: drop one of them."
             )
-        return self._wald_results().wald_test((matrix, values), scalar=True)
+        freedom = joint_freedom(self.effects, matrix)
+        return self._wald_results(freedom).wald_test((matrix, values), scalar=True)
 
     def test_equal_arms(self) -> Any:
-        """Test jointly that all arms have the same potential-outcome mean (chi-squared).
+        """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.
 
         Returns
         -------
@@ -336,12 +384,13 @@ class EffectInference:
         names, means = self.effects.names, self.effects.n_contrasts
         return f"{names[0]} is {names[means + 1]} - {names[means]} by definition"
 
-    def _wald_results(self) -> Any:
-        """The estimates as statsmodels results, for its tests."""
+    def _wald_results(self, freedom: FloatArray | float | None) -> Any:
+        """The estimates as statsmodels results, for its tests; t and F if there is a freedom."""
         from statsmodels.base.model import LikelihoodModelResults
 
         results = LikelihoodModelResults(
             self.model, self.effects.estimates, normalized_cov_params=self.effects.covariance
         )
-        results.df_resid = np.inf
+        results.use_t = freedom is not None
+        results.df_resid = np.inf if freedom is None else freedom
         return results

@@ -7,19 +7,23 @@ identifies the model (paper, section "Some Variants").
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit
 
 from cstonet import _core
 from cstonet.conditionals import Entries, Variable
 from cstonet.regressions import (
     FloatArray,
     Regression,
+    Stop,
     Target,
     features_of,
     fit_softmax,
+    poll,
     select_features,
 )
 
@@ -39,6 +43,7 @@ class MissingnessModel:
         treatment: FloatArray,
         data: _core.Dataset,
         rows: NDArray[np.int64],
+        stop: Stop | None = None,
     ) -> MissingnessModel:
         """Missingness that depends on the treatment and on the variable itself.
 
@@ -51,22 +56,34 @@ class MissingnessModel:
             Dummies of the treatment.
         data, rows
             Completed covariates, and the rows to learn from.
+        stop
+            Called now and then; may raise to stop.
         """
         model = cls(variables, treatment, ())
-        return model._fitted(data, rows, [variable.columns for variable in variables])
+        return model._fitted(data, rows, [variable.columns for variable in variables], stop)
 
     def extended(
-        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+        self,
+        data: _core.Dataset,
+        rows: NDArray[np.int64],
+        threads: int,
+        stop: Stop | None = None,
     ) -> MissingnessModel:
         """The model with those other covariates that score tests find in completed ones."""
-        return self._fitted(data, rows, select_features(data, rows, self._targets(rows), threads))
+        features = select_features(data, rows, self._targets(rows), threads, stop)
+        return self._fitted(data, rows, features, stop)
 
     def _fitted(
-        self, data: _core.Dataset, rows: NDArray[np.int64], features: list[NDArray[np.int64]]
+        self,
+        data: _core.Dataset,
+        rows: NDArray[np.int64],
+        features: list[NDArray[np.int64]],
+        stop: Stop | None,
     ) -> MissingnessModel:
         regressions = []
         for target, chosen in zip(self._targets(rows), features, strict=True):
-            coefficients, _ = target.fit(features_of(data, rows, chosen, target.extra))
+            x = features_of(data, rows, chosen, target.extra)
+            coefficients, _ = target.fit(x, stop=stop)
             regressions.append(Regression(chosen, coefficients, None))
         return MissingnessModel(self.variables, self.treatment, tuple(regressions))
 
@@ -88,6 +105,7 @@ class MissingnessModel:
         rows: NDArray[np.int64],
         entries: Entries,
         drawn: NDArray[np.float32],
+        stop: Stop | None = None,
     ) -> MissingnessModel:
         """The same features with coefficients from several completions.
 
@@ -114,12 +132,35 @@ class MissingnessModel:
                     at = len(complete) + d * len(entries.rows) + entries.row[of_column]
                     x[at, extra + number] = drawn[of_column, d]
             codes = variable.missing[everyone].astype(np.int64)
-            coefficients = fit_softmax(x, codes, 2, start=old.coefficients, weights=weights)
+            coefficients = fit_softmax(
+                x, codes, 2, start=old.coefficients, weights=weights, stop=stop
+            )
             regressions.append(Regression(old.features, coefficients, None))
         return MissingnessModel(self.variables, self.treatment, tuple(regressions))
 
+    def on_rows(self, missing: NDArray[np.bool_]) -> MissingnessModel:
+        """The same model for other rows, with values missing as in (m, number of variables).
+
+        Their treatments are zeros, the reference; see `under`.
+        """
+        variables = tuple(
+            dataclasses.replace(variable, missing=gaps)
+            for variable, gaps in zip(self.variables, missing.T, strict=True)
+        )
+        treatment = np.zeros((len(missing), self.treatment.shape[1]))
+        return MissingnessModel(variables, treatment, self.regressions)
+
+    def under(self, treatment: FloatArray) -> MissingnessModel:
+        """The same model with one treatment, given as dummies (L - 1,), in every row."""
+        everywhere = np.tile(treatment, (len(self.treatment), 1))
+        return MissingnessModel(self.variables, everywhere, self.regressions)
+
     def log_probability(
-        self, data: _core.Dataset, entries: Entries, values: NDArray[np.float32]
+        self,
+        data: _core.Dataset,
+        entries: Entries,
+        values: NDArray[np.float32],
+        stop: Stop | None = None,
     ) -> FloatArray:
         """Log of p(R_i | A_i, x) of the rows with gaps at each of their candidates.
 
@@ -137,6 +178,7 @@ class MissingnessModel:
         total = np.zeros((len(entries.rows), values.shape[1]))
         extra = self.treatment[entries.rows]
         for variable, regression in zip(self.variables, self.regressions, strict=True):
+            poll(stop)
             x = features_of(data, entries.rows, regression.features, extra)
             slopes = regression.coefficients[:, 0]
             predictor = np.repeat((slopes[0] + x @ slopes[1:])[:, None], values.shape[1], axis=1)
@@ -147,5 +189,5 @@ class MissingnessModel:
                 change = values[of_column] - x[row, number][:, None]
                 predictor[row] += slopes[1 + number] * change
             sign = np.where(variable.missing[entries.rows], 1.0, -1.0)[:, None]
-            total -= np.logaddexp(0.0, -sign * predictor)
+            total += log_expit(sign * predictor)
         return total

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cstonet import _core
-from cstonet.conditionals import Entries
 from cstonet.network import NetworkSpec
+from cstonet.new_rows import CompletedRows
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
 from cstonet.splits import Split
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
-# First word of the seed sequences of draws for new rows with gaps.
-_NEW_ROWS = 6
 
 # Each activation's value, and its slope as a function of its value.
 ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -239,11 +237,15 @@ class Prediction:
         return Prediction(mu, propensity)
 
 
-def mean_prediction(parts: Sequence[Prediction]) -> Prediction:
-    """The average of several predictions of the same rows."""
+def mean_prediction(
+    parts: Sequence[Prediction], weights: NDArray[np.float64] | None = None
+) -> Prediction:
+    """The average of K predictions of the same m rows; weights (m, K) sum to one in each row."""
+    mu, propensity = [part.mu for part in parts], [part.propensity for part in parts]
+    if weights is None:
+        return Prediction(np.mean(mu, axis=0), np.mean(propensity, axis=0))
     return Prediction(
-        mu=np.mean([part.mu for part in parts], axis=0),
-        propensity=np.mean([part.propensity for part in parts], axis=0),
+        np.einsum("mk,kml->ml", weights, mu), np.einsum("mk,kml->ml", weights, propensity)
     )
 
 
@@ -326,7 +328,8 @@ class FittedNetworks:
         X : (m, p)
             Covariates, with anything in the gaps.
         missing : (m, number of incomplete variables)
-            Where the gaps are. They are drawn given the observed covariates of the row.
+            Where the gaps are. They are drawn given the observed covariates of the row and, if
+            values are missing not at random, given what is missing.
         """
         data = self.x_scaling.dataset(X, self.plan.pack_bytes)
         everywhere = mean_prediction(
@@ -334,15 +337,15 @@ class FittedNetworks:
         )
         parts = []
         for number, (networks, model) in enumerate(zip(self.chosen, self.imputation, strict=True)):
-            covariates = model.covariates.on_rows(missing)
-            entries = Entries.of(covariates.variables, np.ones(X.shape[0], dtype=bool))
-            gaps = _core.Gaps(entries.first, entries.column, X.shape[1])
-            rng = np.random.default_rng([_NEW_ROWS, self.plan.seed, number])
-            draws = covariates.draw(data, entries, self.plan.imputations, rng)
-            for values in draws.T:
-                completed = _core.completed(data, gaps, np.ascontiguousarray(values))
-                parts.append(self._average(networks, completed, entries.rows))
-        return everywhere.with_rows(entries.rows, mean_prediction(parts))
+            # Draws that are to be weighed have to be more.
+            equal = model.missingness is None
+            draws = self.plan.imputations if equal else self.plan.candidates
+            new = CompletedRows.draw(model, data, missing, draws, (self.plan.seed, number))
+            rows = new.entries.rows
+            each = [self._average(networks, completed, rows) for completed in new.each()]
+            weights = new.weights(np.stack([prediction.propensity for prediction in each]))
+            parts.append(mean_prediction(each, weights))
+        return everywhere.with_rows(rows, mean_prediction(parts))
 
     def with_imputed(
         self, X: NDArray[np.floating], values: NDArray[np.float32]

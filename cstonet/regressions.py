@@ -6,17 +6,19 @@ the model of what is missing (:mod:`cstonet.missingness`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from cstonet import _core
 from cstonet.scores import threshold
 
 FloatArray = NDArray[np.float64]
+# A function called now and then that may raise to stop; its argument is immaterial.
+Stop = Callable[[int], object]
 
 # Precision of a normal prior on standardised coefficients: it only matters where levels are
 # separated by a feature, or features are copies of each other.
@@ -75,6 +77,7 @@ def fit_softmax(
     *,
     start: FloatArray | None = None,
     weights: FloatArray | None = None,
+    stop: Stop | None = None,
 ) -> FloatArray:
     """Log-odds (1 + q, L - 1) of levels against the first, by Newton's method.
 
@@ -90,6 +93,8 @@ def fit_softmax(
         Where to begin.
     weights : (n,), optional
         Row weights.
+    stop
+        Called now and then; may raise to stop.
     """
     design = _with_intercept(x)
     q, k = design.shape[1], levels - 1
@@ -106,6 +111,7 @@ def fit_softmax(
         gradient = design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
         hessian = np.empty((k, q, k, q))
         for a in range(k):
+            poll(stop)
             for b in range(a, k):
                 curvature = w * p[:, a] * ((a == b) - p[:, b])
                 block = design.T @ (curvature[:, None] * design)
@@ -120,8 +126,16 @@ def fit_softmax(
     return theta
 
 
+def poll(stop: Stop | None) -> None:
+    """Give a function that may raise the occasion to do so."""
+    if stop is not None:
+        stop(0)
+
+
 def level_probabilities(log_odds: FloatArray) -> FloatArray:
     """Probabilities (…, L) of the levels from log-odds (…, L - 1) against the first."""
+    if log_odds.shape[-1] == 1:  # several times faster than the general case
+        return np.concatenate([expit(-log_odds), expit(log_odds)], axis=-1)
     zero = np.zeros((*log_odds.shape[:-1], 1))
     probabilities: FloatArray = softmax(np.concatenate([zero, log_odds], axis=-1), axis=-1)
     return probabilities
@@ -159,13 +173,15 @@ class Target:
     extra: FloatArray | None = None
 
     def fit(
-        self, x: FloatArray, start: FloatArray | None = None
+        self, x: FloatArray, *, start: FloatArray | None = None, stop: Stop | None = None
     ) -> tuple[FloatArray, float | None]:
         """Coefficients and spread from the features (m, e + q), over the observed rows."""
+        poll(stop)
         x, values = x[self.observed], self.values[self.observed]
         if self.levels is None:
             return fit_linear(x, values)
-        return fit_softmax(x, values.astype(np.int64), self.levels, start=start), None
+        codes = values.astype(np.int64)
+        return fit_softmax(x, codes, self.levels, start=start, stop=stop), None
 
     def residuals(self, x: FloatArray, coefficients: FloatArray) -> FloatArray:
         """What is left to explain, shape (m, k); zero where nothing was observed."""
@@ -179,7 +195,11 @@ class Target:
 
 
 def select_features(
-    data: _core.Dataset, rows: NDArray[np.int64], targets: Sequence[Target], threads: int
+    data: _core.Dataset,
+    rows: NDArray[np.int64],
+    targets: Sequence[Target],
+    threads: int,
+    stop: Stop | None = None,
 ) -> list[NDArray[np.int64]]:
     """Covariates that each target depends on, by forward selection with score tests.
 
@@ -192,9 +212,8 @@ def select_features(
     while growing:
         grown: list[int] = []
         for first in range(0, len(growing), _TARGETS_AT_ONCE):
-            grown += _grow(
-                data, rows, targets, chosen, growing[first : first + _TARGETS_AT_ONCE], threads
-            )
+            numbers = growing[first : first + _TARGETS_AT_ONCE]
+            grown += _grow(data, rows, targets, chosen, numbers, threads, stop)
         growing = grown
     return [np.array(features, dtype=np.int64) for features in chosen]
 
@@ -206,16 +225,17 @@ def _grow(
     chosen: list[list[int]],
     numbers: list[int],
     threads: int,
+    stop: Stop | None,
 ) -> list[int]:
     """Let some targets, by number, choose further features; give those that may go on."""
     residuals = []
     for t in numbers:
         features = np.array(chosen[t], dtype=np.int64)
         x = features_of(data, rows, features, targets[t].extra)
-        coefficients, _ = targets[t].fit(x)
+        coefficients, _ = targets[t].fit(x, stop=stop)
         residuals.append(targets[t].residuals(x, coefficients))
     directions = np.ascontiguousarray(np.hstack(residuals), dtype=np.float32)
-    z = np.abs(_core.score_statistics(data, rows, directions, threads)[0])
+    z = np.abs(_core.score_statistics(data, rows, directions, threads, stop)[0])
     grown, first = [], 0
     for t, residual in zip(numbers, residuals, strict=True):
         width = residual.shape[1]

@@ -160,7 +160,9 @@ class CausalResults(EffectInference):
         data : DataFrame, array or None
             New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
             Where the fit imputed missing covariates, those of new units are averaged over draws
-            given the unit's observed ones.
+            given the unit's observed ones; if values are missing not at random, also given which
+            ones are missing. The unit's treatment and outcome are not used. A unit's answer does
+            not depend on the other units asked for.
 
         Returns
         -------

@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """Per covariate, shape (p,): the largest over all directions, and over simple effects only."""
+    """Per covariate, shape (q,): the largest over all directions, and over simple effects only."""
 
     overall: NDArray[np.float64]
     main: NDArray[np.float64]
@@ -115,19 +115,23 @@ class ScoreTests:
         """Linear and square, in the directions of simple effects."""
         return 2 * int(self._main.sum())
 
-    def statistics(self) -> NDArray[np.float32]:
-        """Scores z, shape (2, p, k): of x and of x², in every direction."""
+    def statistics(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction."""
         residuals = np.column_stack(self._residuals)[:, self._owner]
         products = np.ascontiguousarray(residuals * self._directions, np.float32)
-        return _core.score_statistics(self._data, self._rows, products, self._threads, self._stop)
+        return _core.score_statistics(
+            self._data, self._rows, products, self._threads, self._stop, covariates
+        )
 
-    def _magnitudes(self) -> NDArray[np.float32]:
-        z = self.statistics()
+    def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
+        z = self.statistics(covariates)
         return np.abs(z, out=z)  # in place: there are millions at high p
 
-    def largest(self) -> Largest:
-        """Largest |z| of every covariate."""
-        return self._largest(self._magnitudes())
+    def largest(self, covariates: Sequence[int] | NDArray[np.int64] | None = None) -> Largest:
+        """Largest |z| of some covariates, by default of all."""
+        if covariates is None:
+            covariates = np.arange(self._data.columns)
+        return self._largest(self._magnitudes(np.asarray(covariates, dtype=np.int64)))
 
     def _largest(self, z: NDArray[np.float32]) -> Largest:
         return Largest(
@@ -144,22 +148,28 @@ class ScoreTests:
         Parameters
         ----------
         critical
-            Critical values of each covariate's scores; exceeding either is enough.
+            Critical values of every covariate's scores; exceeding either is enough. Where both are
+            infinite nothing is computed.
         inside
             Covariates already in the model.
         """
         admitted: list[Candidate] = []
-        while len(admitted) < most:
-            z = self._magnitudes()
+        tested = np.flatnonzero(np.isfinite(np.minimum(critical.overall, critical.main)))
+        tested = tested[~np.isin(tested, inside)]
+        overall, main = critical.overall[tested], critical.main[tested]
+        waiting = np.ones(len(tested), dtype=bool)
+        while len(admitted) < most and waiting.any():
+            z = self._magnitudes(tested)
             best = self._largest(z)
-            excess = np.maximum(best.overall - critical.overall, best.main - critical.main)
-            excess[[*inside, *(c.covariate for c in admitted)]] = -math.inf
-            j = int(np.argmax(excess))
-            if not excess[j] > 0:
+            excess = np.maximum(best.overall - overall, best.main - main)
+            excess[~waiting] = -math.inf
+            k = int(np.argmax(excess))
+            if not excess[k] > 0:
                 break
-            score = max(best.overall[j], best.main[j])
-            admitted.append(Candidate(j, float(score), float(score - excess[j])))
-            self._clear(j, z[:, j, :])
+            waiting[k] = False
+            covariate, score = int(tested[k]), max(best.overall[k], best.main[k])
+            admitted.append(Candidate(covariate, float(score), float(score - excess[k])))
+            self._clear(covariate, z[:, k, :])
         return admitted
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:

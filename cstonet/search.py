@@ -183,8 +183,8 @@ class StructureSearch:
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
         if self._scope.one_of:
-            scores = self._tests(self._refit(Structure()), "outcome").largest().main
-            self._always += (max(self._scope.one_of, key=lambda j: scores[j]),)
+            scores = self._tests(self._refit(Structure()), "outcome").largest(self._scope.one_of)
+            self._always += (self._scope.one_of[int(np.argmax(scores.main))],)
         structure = Structure(outcome=self._always)
         if self._options.screen is not None:
             self._screen(self._options.screen)
@@ -264,8 +264,8 @@ class StructureSearch:
         """Whether a model fitted without a covariate of its own would admit it again."""
         size = len(_supports(structure, model)[0])
         tests = self._tests(working, model)
-        largest = tests.largest()
-        score, main = float(largest.overall[covariate]), float(largest.main[covariate])
+        largest = tests.largest([covariate])
+        score, main = float(largest.overall[0]), float(largest.main[0])
         needed = self._among_few(tests.tests_per_covariate, size)
         keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
         self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
@@ -364,6 +364,7 @@ class StructureSearch:
             self._stop,
             structure.masks(network, self._treatment_units),
             None if self._imputer is None else self._imputer.candidates(inputs),
+            trace=False,
         )[0]
         if result.failure:
             raise NumericalError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,7 @@ class Sources:
         ColumnTypeError
             If a numeric column holds no numbers.
         """
-        chosen = take(frame, numeric)
+        chosen = _with_numbers(take(frame, numeric))
         # Frames read from a file hold each column apart, which makes every later step slow, so
         # they are gathered once. Where they lie together already this is a view.
         values: Any = numbers(chosen)
@@ -126,6 +126,49 @@ class Sources:
         """What is missing."""
         return Gaps.of_frame(self.numeric) | Gaps.of_frame(self.other)
 
+    def filled(self, values: Mapping[str, Any]) -> Sources:
+        """The same columns with a value in the gaps of some of `other`."""
+        other = self.other.copy()
+        for name, value in values.items():
+            other[name] = _filled(other[name], value)
+        return Sources(self.numeric, other)
+
     def rows(self, keep: NDArray[np.bool_]) -> Sources:
         """Some of the rows."""
         return Sources(self.numeric.loc[keep], self.other.loc[keep])
+
+
+def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose columns of objects are numbers where they hold only such, or gaps.
+
+    A few rows without a value are no longer recognised as numbers by pandas.
+    """
+    if all(map(is_number, set(frame.dtypes))):
+        return frame
+    found = {
+        str(name): column.astype(object).where(column.notna(), np.nan).astype(np.float64)
+        for name, column in frame.items()
+        if not is_number(column.dtype) and _numbers_only(column)
+    }
+    return frame.assign(**found) if found else frame
+
+
+def _numbers_only(column: pd.Series) -> bool:
+    if column.isna().all():
+        return True
+    kinds = ("floating", "integer", "mixed-integer-float")
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in kinds
+
+
+def _filled(column: pd.Series, value: Any) -> pd.Series:
+    """A column with a value in its gaps, in whatever dtype has room for it."""
+    there = column.notna()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if value not in column.cat.categories:
+            column = column.cat.add_categories([value])
+    elif is_number(column.dtype) and not isinstance(column.dtype, np.dtype):
+        column = column.astype(np.float64)  # nullable whole numbers have no room for a mean
+    try:
+        return column.where(there, value)
+    except (TypeError, ValueError):
+        return column.astype(object).where(there, value)

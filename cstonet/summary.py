@@ -338,7 +338,10 @@ def _note_imputed(results: CausalResults) -> str:
     else:
         note += (
             "Assumed: whether a value is missing may depend on the value itself, but is "
-            f"independent of {outcome} given {treatment} and all covariates."
+            f"independent of {outcome} given {treatment} and all covariates; its log-odds are "
+            f"linear in {treatment}, the value, and other covariates that score tests find; gaps "
+            "of different columns are independent given these. The data cannot tell whether this "
+            "holds."
         )
     fractions = results.effects.missing_information
     if fractions is not None:

@@ -213,7 +213,15 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
     """Search (if planned) and train the starts of one fold."""
     data, plan, imputer = job.data, job.plan, None
     if job.gaps is not None:
-        imputer = FoldImputer(data, job.gaps, split, fold=fold, seed=plan.seed, threads=threads)
+        imputer = FoldImputer(
+            data,
+            job.gaps,
+            split,
+            fold=fold,
+            seed=plan.seed,
+            threads=threads,
+            stop=lambda _: monitor.check(),
+        )
         data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()

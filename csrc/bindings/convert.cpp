@@ -83,6 +83,13 @@ std::vector<Index> indices_from_array(const IndexArray& array) {
   return std::vector<Index>(array.data(), array.data() + array.size());
 }
 
+std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data) {
+  std::vector<Index> columns = indices_from_array(array);
+  for (Index column : columns)
+    require(column >= 0 && column < data.columns(), "a covariate does not exist");
+  return columns;
+}
+
 FloatArray array_from_panel(const Panel& panel) {
   FloatArray array({panel.rows(), panel.columns()});
   for (Index i = 0; i < panel.rows(); ++i)

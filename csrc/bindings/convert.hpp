@@ -86,6 +86,8 @@ Parameters parameters_from_python(const NetworkSpec& spec, const py::list& weigh
 Panel panel_from_array(const FloatArray& array);
 Floats floats_from_array(const FloatArray& array);
 std::vector<Index> indices_from_array(const IndexArray& array);
+// Numbers of covariates, each of which must exist.
+std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data);
 FloatArray array_from_panel(const Panel& panel);
 FloatArray array_from_floats(const float* values, Index n);
 DoubleArray array_from_doubles(const std::vector<double>& values);

@@ -1,4 +1,7 @@
 // The covariates, and what is computed from them column by column.
+#include <numeric>
+#include <optional>
+
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
 #include "bindings/register.hpp"
@@ -10,25 +13,28 @@ namespace {
 
 FloatArray gather(const PyDataset& dataset, const IndexArray& rows, const IndexArray& columns) {
   const std::vector<Index> wanted = indices_from_array(rows);
-  const std::vector<Index> subset = indices_from_array(columns);
+  const std::vector<Index> subset = columns_from_array(columns, dataset.data);
   for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
-  for (Index column : subset)
-    require(column >= 0 && column < dataset.data.columns(), "a column does not exist");
   Panel out(static_cast<Index>(wanted.size()), static_cast<Index>(subset.size()));
   dataset.data.gather(wanted.data(), static_cast<Index>(wanted.size()), &subset, out);
   return array_from_panel(out);
 }
 
 FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
-                            const FloatArray& directions, int threads, const py::object& progress) {
+                            const FloatArray& directions, int threads, const py::object& progress,
+                            const std::optional<IndexArray>& covariates) {
   const std::vector<Index> wanted = indices_from_array(rows);
+  std::vector<Index> columns(static_cast<std::size_t>(dataset.data.columns()));
+  std::iota(columns.begin(), columns.end(), Index{0});
+  if (covariates) columns = columns_from_array(*covariates, dataset.data);
   const Panel g = panel_from_array(directions);
   require(g.rows() == static_cast<Index>(wanted.size()), "one row of directions per row");
   for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
   Panel linear, square;
   Hooks hooks;
-  run_released(hooks, progress,
-               [&] { score_tests(dataset.data, wanted, g, threads, hooks, linear, square); });
+  run_released(hooks, progress, [&] {
+    score_tests(dataset.data, wanted, columns, g, threads, hooks, linear, square);
+  });
   const Index p = linear.rows(), k = linear.columns();
   FloatArray out({Index{2}, p, k});
   for (Index j = 0; j < p; ++j) {
@@ -50,7 +56,8 @@ void register_data(py::module_& m) {
       .def_property_readonly("is_packed", [](const PyDataset& d) { return d.data.is_packed(); })
       .def("gather", gather, py::arg("rows"), py::arg("columns"));
   m.def("score_statistics", score_statistics, py::arg("data"), py::arg("rows"),
-        py::arg("directions").noconvert(), py::arg("threads"), py::arg("progress") = py::none());
+        py::arg("directions").noconvert(), py::arg("threads"), py::arg("progress") = py::none(),
+        py::arg("covariates") = py::none());
 }
 
 }  // namespace cstonet

@@ -9,11 +9,6 @@
 namespace cstonet {
 namespace {
 
-void check_columns(const std::vector<Index>& columns, const Dataset& data) {
-  for (Index column : columns)
-    require(column >= 0 && column < data.columns(), "an input is not a covariate");
-}
-
 template <class Get>
 py::list per_layer(const TaskResult& result, Get&& get) {
   py::list out;
@@ -61,12 +56,12 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
                               const IndexArray& inputs, const FloatArray& visible,
                               const FloatArray& row_weight, const py::list& tasks,
                               std::uint64_t seed, int threads, const py::object& progress,
-                              const py::object& structure, const Candidates* candidates) {
+                              const py::object& structure, const Candidates* candidates,
+                              bool trace) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Dataset& data = dataset.data;
-  const std::vector<Index> columns = indices_from_array(inputs);
-  check_columns(columns, data);
+  const std::vector<Index> columns = columns_from_array(inputs, data);
   const Panel values = panel_from_array(visible);
   const Floats weights = floats_from_array(row_weight);
   require(static_cast<Index>(columns.size()) == spec.inputs, "one covariate per network input");
@@ -97,8 +92,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
-    const Problem problem{spec,    training, data, columns,   values,
-                          weights, allowed,  seed, candidates};
+    const Problem problem{spec,    training, data, columns,    values,
+                          weights, allowed,  seed, candidates, trace};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -114,8 +109,7 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const Dataset& data = dataset.data;
-  const std::vector<Index> columns = indices_from_array(inputs);
-  check_columns(columns, data);
+  const std::vector<Index> columns = columns_from_array(inputs, data);
   const std::vector<Index> wanted = indices_from_array(rows);
   const Panel settings = panel_from_array(clamp);
   for (Index row : wanted) require(row >= 0 && row < data.rows(), "a row does not exist");
@@ -181,7 +175,8 @@ void register_train(py::module_& m) {
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
-        py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr));
+        py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
+        py::arg("trace") = true);
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));

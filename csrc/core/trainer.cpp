@@ -60,7 +60,7 @@ TaskResult Trainer::run() {
         run_epoch(stage, epoch, record);
         measure_validation(record);
         check_finite(record);
-        result.trace.push_back(std::move(record));
+        if (problem_.trace) result.trace.push_back(std::move(record));
         ++hooks_.epochs_done;
       }
       if (stage.prune) prune_network(stage);
@@ -170,8 +170,10 @@ void Trainer::train_batch(Index first, Index count, const std::vector<double>& r
   // What a row moves to counts from its next visit on.
   move_candidates(order_.data() + first, 0);
   sampler_.impute(parameters_, batch_, variances_, steps, random_, iteration_, states_);
-  const std::vector<double> terms = sampler_.log_likelihood(batch_, variances_);
-  for (std::size_t i = 0; i < terms.size(); ++i) likelihood[i] += terms[i];
+  if (problem_.trace) {
+    const std::vector<double> terms = sampler_.log_likelihood(batch_, variances_);
+    for (std::size_t i = 0; i < terms.size(); ++i) likelihood[i] += terms[i];
+  }
   sampler_.gradients(batch_, states_, gradients_);
   optimizer_.update(gradients_, weight, rates, layer_variances(), prior,
                     options_.prior.penalize_bias, parameters_);

@@ -29,6 +29,7 @@ struct Problem {
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
   const Candidates* candidates = nullptr;  // for rows with missing covariates; null: none has any
+  bool trace = true;                       // whether to keep a record of every epoch
 };
 
 struct Task {

@@ -1,7 +1,13 @@
 """From nuisances to effects: the clip, the AIPW scores, the variance. No network in sight."""
 
 from cstonet.estimators.aipw import Effects, aipw_scores, estimate_effects
-from cstonet.estimators.imputations import Imputations, missing_information, pooled_effects
+from cstonet.estimators.imputations import (
+    Imputations,
+    contrast_freedom,
+    joint_freedom,
+    missing_information,
+    pooled_effects,
+)
 from cstonet.estimators.mediation import (
     MediationEffects,
     MediationNuisances,
@@ -37,6 +43,8 @@ __all__ = [
     "Imputations",
     "pooled_effects",
     "missing_information",
+    "contrast_freedom",
+    "joint_freedom",
     "Target",
     "TARGETS",
     "estimate_target",

@@ -41,6 +41,11 @@ class Effects:
     missing_information, freedom : (k,) float64 or None
         Where covariates were imputed: the fraction of each estimate's information that is missing,
         and its degrees of freedom.
+    between : (k, k) float64 or None
+        Where covariates were imputed: the part (1 + 1/M) B of the covariance that comes from the
+        differences between the M imputations.
+    imputations : int
+        Their number M; 0 where nothing was imputed.
     """
 
     names: tuple[str, ...]
@@ -52,6 +57,8 @@ class Effects:
     variance_kind: VarianceKind
     missing_information: FloatArray | None = None
     freedom: FloatArray | None = None
+    between: FloatArray | None = None
+    imputations: int = 0
 
     @property
     def n_contrasts(self) -> int:

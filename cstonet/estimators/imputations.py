@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from cstonet.estimators.aipw import Effects
 from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances
@@ -91,6 +92,8 @@ def pooled_effects(
         n_clipped=round(float(np.mean([single.n_clipped for single in singles]))),
         missing_information=fraction,
         freedom=freedom,
+        between=inflated,
+        imputations=len(singles),
     )
 
 
@@ -119,3 +122,56 @@ def missing_information(
     observed = (complete + 1) / (complete + 3) * complete * (1 - share)
     freedom = 1 / (1 / large + 1 / np.maximum(observed, 1.0))
     return share, freedom
+
+
+def contrast_freedom(effects: Effects, matrix: FloatArray) -> FloatArray | None:
+    """Degrees of freedom of linear combinations of effects, shape (q,).
+
+    Parameters
+    ----------
+    effects : Effects
+        k effects.
+    matrix : (q, k)
+        The combinations, each with a variance above zero.
+
+    Returns
+    -------
+    (q,), or None
+        None where nothing was imputed: the estimates are then taken for normal.
+    """
+    if effects.between is None:
+        return None
+    total, between = (
+        np.einsum("qk,kl,ql->q", matrix, part, matrix)
+        for part in (effects.covariance, effects.between)
+    )
+    return _freedom(effects, between / total)
+
+
+def joint_freedom(effects: Effects, matrix: FloatArray) -> float | None:
+    """Degrees of freedom of several linear combinations of effects together.
+
+    They are those of the combination of the rows that has the fewest, i.e. whose share of missing
+    information is the largest. So they do not depend on how the hypotheses are written down, and
+    err on the side of few.
+
+    Parameters
+    ----------
+    effects : Effects
+        k effects.
+    matrix : (q, k)
+        The combinations, linearly independent with a regular covariance.
+    """
+    if effects.between is None:
+        return None
+    total, between = (matrix @ part @ matrix.T for part in (effects.covariance, effects.between))
+    scale = np.sqrt(np.outer(np.diag(total), np.diag(total)))
+    shares = eigh(between / scale, total / scale, eigvals_only=True)
+    return float(_freedom(effects, shares[-1:])[0])
+
+
+def _freedom(effects: Effects, share: FloatArray) -> FloatArray:
+    """Degrees of freedom where this share of the variance comes from the imputations."""
+    share = np.clip(share, 0.0, 1.0)
+    rows = len(effects.influence)
+    return missing_information(1 - share, share, effects.imputations, rows)[1]

@@ -15,10 +15,14 @@ struct Tests {
   std::vector<double> x = std::vector<double>(kRows * kColumns);
   std::vector<double> center = std::vector<double>(kColumns, 0.0);
   std::vector<double> scale = std::vector<double>(kColumns, 1.0);
-  std::vector<Index> rows = std::vector<Index>(kRows);
+  std::vector<Index> rows = std::vector<Index>(kRows), columns;
   Panel directions = Panel(kRows, 2), linear, square;
 
-  explicit Tests(int threads) {
+  explicit Tests(int threads, std::vector<Index> some = {}) : columns(std::move(some)) {
+    if (columns.empty()) {
+      columns.resize(kColumns);
+      std::iota(columns.begin(), columns.end(), Index{0});
+    }
     for (std::size_t k = 0; k < x.size(); ++k) x[k] = fixtures::number(static_cast<Index>(k));
     for (Index i = 0; i < kRows; ++i) x[static_cast<std::size_t>(i * kColumns + 5)] = 0.0;
     std::iota(rows.begin(), rows.end(), Index{0});
@@ -33,7 +37,7 @@ struct Tests {
                         scale.data(),
                         std::numeric_limits<double>::infinity()};
     Hooks hooks;
-    score_tests(Dataset(source, 0), rows, directions, threads, hooks, linear, square);
+    score_tests(Dataset(source, 0), rows, columns, directions, threads, hooks, linear, square);
   }
   double expected(Index column, Index direction, bool squared) const {
     std::vector<double> f;
@@ -69,6 +73,16 @@ TEST_CASE("score: a covariate that is always zero scores zero") {
   const Tests tests(1);
   CHECK(tests.linear(5, 0) == 0.0f);
   CHECK(tests.square(5, 1) == 0.0f);
+}
+
+TEST_CASE("score: a list of covariates has the scores they have among all") {
+  const std::vector<Index> some{140, 3, 4};
+  const Tests all(1), listed(1, some);
+  for (Index k = 0; k < 3; ++k) {
+    const Index column = some[static_cast<std::size_t>(k)];
+    CHECK(listed.linear.view().row(k) == all.linear.view().row(column));
+    CHECK(listed.square.view().row(k) == all.square.view().row(column));
+  }
 }
 
 TEST_CASE("score: threads do not change a bit") {

@@ -63,6 +63,23 @@ def test_threads_do_not_change_a_bit(problem: dict[str, Any]) -> None:
     assert one.tobytes() == three.tobytes()
 
 
+@pytest.mark.parametrize("some", [[3], [4, 5, 6], [9, 2, 11], []])
+def test_scores_of_some_covariates_are_those_among_all(
+    problem: dict[str, Any], some: list[int], level: str
+) -> None:
+    arguments = problem["data"], problem["rows"], problem["directions"], 1
+    everything = _core.score_statistics(*arguments)
+    listed = _core.score_statistics(*arguments, covariates=np.array(some, dtype=np.int64))
+    assert listed.tobytes() == np.ascontiguousarray(everything[:, some]).tobytes()
+
+
+def test_a_covariate_that_does_not_exist_is_refused(problem: dict[str, Any]) -> None:
+    arguments = problem["data"], problem["rows"], problem["directions"], 1
+    for column in (-1, P):
+        with pytest.raises(ValueError, match="covariate does not exist"):
+            _core.score_statistics(*arguments, covariates=np.array([column]))
+
+
 def test_a_covariate_that_explains_the_residual_stands_out() -> None:
     rng = np.random.default_rng(2)
     x = rng.normal(size=(400, 50))

@@ -133,10 +133,14 @@ def on_all_inputs(result: _core.TaskResult, arrays: list[np.ndarray]) -> list[np
     return [first, *arrays[1:]]
 
 
-def assert_same_bits(a: _core.TaskResult, b: _core.TaskResult) -> None:
+def assert_same_parameters(a: _core.TaskResult, b: _core.TaskResult) -> None:
     for one, other in zip(a.weights + a.biases, b.weights + b.biases, strict=True):
         assert one.shape == other.shape
         assert one.tobytes() == other.tobytes()
+
+
+def assert_same_bits(a: _core.TaskResult, b: _core.TaskResult) -> None:
+    assert_same_parameters(a, b)
     assert a.trace.tobytes() == b.trace.tobytes()
     assert a.log_likelihood.tobytes() == b.log_likelihood.tobytes()
     assert a.bic == b.bic
@@ -259,6 +263,14 @@ def test_a_task_does_not_depend_on_its_company(data: Data) -> None:
         assert_same_bits(result, data.train(MOMENTUM, tasks=[task])[0])
 
 
+def test_a_fit_without_its_trace_is_the_same_fit(data: Data) -> None:
+    for kept, bare in zip(data.train(ADAM), data.train(ADAM, trace=False), strict=True):
+        assert_same_parameters(kept, bare)
+        assert (kept.bic, kept.variances.tobytes()) == (bare.bic, bare.variances.tobytes())
+        assert len(kept.trace) > 0
+        assert len(bare.trace) == 0
+
+
 def test_the_kind_of_array_does_not_change_a_bit(data: Data) -> None:
     x = data.x.astype(np.float32).astype(np.float64)
     expected = data.train(ADAM, data=data.dataset(x))
@@ -360,7 +372,7 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
         ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row that does not exist"),
         ({"tasks": [(0, 0, ROWS[:0], ROWS)]}, "no rows"),
         ({"network": SPEC.with_inputs(P + 1)}, "one covariate per network input"),
-        ({"inputs": np.arange(1, P + 1)}, "not a covariate"),
+        ({"inputs": np.arange(1, P + 1)}, "covariate does not exist"),
         ({"visible": np.zeros((N, 3), dtype=np.float32)}, "visible unit"),
         ({"row_weight": np.ones(N - 1, dtype=np.float32)}, "one weight per row"),
         ({"options": replace(ADAM, sampler=SamplerOptions(variance=(1.0,)))}, "latent variance"),

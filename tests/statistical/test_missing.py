@@ -15,6 +15,7 @@ from cstonet.datasets.autoregressive import mean_outcome, treatment_probability
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
 from cstonet.imputation import choose
 from cstonet.missingness import MissingnessModel
+from cstonet.noise import FreshNoise
 from cstonet.regressions import fit_linear, fit_softmax, level_probabilities
 
 
@@ -100,7 +101,7 @@ class TestCovariateModel:
             variables, dataset(x), np.arange(1, n), given={0: (0, 2), 1: (1,)}, limit=1e6, threads=1
         )
         entries = Entries.of(variables, np.ones(n, dtype=bool))
-        draws = model.draw(dataset(x), entries, 4000, rng)
+        draws = model.draw(dataset(x), entries, 4000, FreshNoise(rng))
         # Given x0 = 1.5: x1 ~ N(0.9, 0.64), x2 ~ N(0.54, 0.8704), covariance 0.384. Errors of
         # moments of 4000 draws, of the estimated regressions, and what five sweeps leave
         # (correlation 0.38^5 of a start one and a half standard deviations away).
@@ -124,7 +125,7 @@ class TestCovariateModel:
             (variable,), dataset(x), np.arange(500, n), given={0: (0,)}, limit=1e6, threads=1
         )
         entries = Entries.of((variable,), np.ones(n, dtype=bool))
-        draws = model.draw(dataset(x), entries, 200, rng)
+        draws = model.draw(dataset(x), entries, 200, FreshNoise(rng))
         shares = draws.reshape(500, 2, 200).mean(axis=2)
         # Shares of 200 draws, and probabilities from slopes with standard errors near 0.07.
         assert np.abs(shares - p[:500, 1:]).mean() < 0.03 + 0.07 / 4

@@ -251,11 +251,13 @@ class TestFit:
             np.testing.assert_array_equal(model.covariates.regressions[1].features, [6])
         assert results.plan.neighbours == (("x4", ("x7",)),)
 
-    def test_mnar_states_its_assumption(self):
+    def test_mnar_states_its_assumptions(self):
         holes = paper_holes(simulation2(n=300, p=8, seed=5))
         results = cs.fit(holes.formula, holes.data, missing="mnar", n_jobs=1, **QUICK)
         text = " ".join(str(results.summary()).split())
         assert "independent of y given treat and all covariates" in text
+        assert "log-odds are linear in treat, the value, and other covariates" in text
+        assert "gaps of different columns are independent given these" in text
 
     def test_the_papers_algorithm_runs_without_a_search(self):
         holes = punch_holes(simulation2(n=300, p=6, seed=5))
