@@ -234,12 +234,13 @@ class DoseResults(CausalResults):
         Parameters
         ----------
         data : DataFrame or None
-            New units with their dose. None: the training rows, see `potential_outcomes`.
+            New units with their dose, within the range of the data. None: the training rows, see
+            `potential_outcomes`.
         """
         name = self.design.outcome_name
         if data is None:
             return pd.Series(self.dose_nuisances.mu, index=self.design.index, name=name, copy=True)
-        prediction, index = self._at(data, self._received(data)[:, None])
+        prediction, index = self._at(data, self._in_range(self._received(data))[:, None])
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
 
     def overlap(self) -> pd.DataFrame:
@@ -289,16 +290,19 @@ class DoseResults(CausalResults):
         received = self.design.received.read(
             data, "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)"
         )
+        if received.empty:
+            return np.empty(0)
         return read_doses(received, f"data: column {self.design.treatment_name!r}")
 
     def _in_range(self, doses: FloatArray) -> FloatArray:
         """The doses, which must be within those of the data."""
         grid = self.dose_nuisances.grid
         low, high = float(grid[0]), float(grid[-1])
-        if doses.min() < low or doses.max() > high:
+        outside = int(((doses < low) | (doses > high)).sum())
+        if outside:
             raise DoseRangeError(
                 f"dose: {doses.min():.6g} to {doses.max():.6g} is not within the doses of the "
                 f"data, {low:.6g} to {high:.6g}, so the networks would extrapolate. Choose doses "
-                "from this range."
+                f"from this range, or leave out the {outside} of {len(doses)} that are not."
             )
         return doses

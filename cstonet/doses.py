@@ -119,10 +119,11 @@ def point_mass(
     dose: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> tuple[float, float] | None:
     """The commonest dose and its share of the units, if it is one that many of them have."""
-    values, place = np.unique(dose, return_inverse=True)
-    sizes = np.bincount(place, weights)
+    values, place, units = np.unique(dose, return_inverse=True, return_counts=True)
+    # A single unit is no point mass, whatever its weight.
+    sizes = np.bincount(place, weights) * (units > 1)
     most = int(np.argmax(sizes))
-    share = float(sizes[most] / sizes.sum())
+    share = float(sizes[most] / (len(dose) if weights is None else weights.sum()))
     return (float(values[most]), share) if share >= _POINT_MASS else None
 
 

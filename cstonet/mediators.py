@@ -15,6 +15,7 @@ from .covariates import CovariateSpec, array_to_frame
 from .errors import (
     ConstantMediatorError,
     DataError,
+    DuplicateColumnError,
     FormulaError,
     InfiniteValuesError,
     LengthMismatchError,
@@ -96,7 +97,14 @@ class RawMediators:
         if isinstance(values, pd.DataFrame):
             frame = as_frame(values)
         else:
-            array = np.asarray(values)
+            try:
+                # A mask is left on, for array_to_frame to see.
+                array = np.asanyarray(values)
+            except ValueError:
+                raise DataError(
+                    "mediators must have one row per unit and a column per mediator; its rows "
+                    "differ in length."
+                ) from None
             array = array[:, None] if array.ndim == 1 else array
             if array.ndim != 2:
                 raise DataError(
@@ -151,6 +159,10 @@ class RawMediators:
         )
         names = tuple(name for name, _, _ in columns)
         check_unique(names)
+        for name in set(names) & set(covariates):
+            raise DuplicateColumnError(
+                f"A covariate and a mediator are both called {name!r}. Rename one of them."
+            )
         values = np.column_stack([values for _, values, _ in columns])
         levels = tuple(levels for _, _, levels in columns)
         own, arms = counted(values, weights), counted(codes, weights)

@@ -11,6 +11,7 @@ import numpy as np
 from cstonet import dose_summary
 from cstonet.diagnostics import arm_separation
 from cstonet.dose_results import DoseResults
+from cstonet.inference import check_alpha
 from cstonet.mediation_results import MediationResults
 from cstonet.mediation_summary import (
     MEDIATION_SELECTION_NOTE,
@@ -57,6 +58,7 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
     CausalSummary
         A statsmodels `Summary`: print it, or call `as_html`, `as_latex`, `as_csv`.
     """
+    check_alpha(alpha)
     tables = [_header(results), _effects(results, alpha), _selection(results)]
     if results.design.treatment_kind == "multilevel":
         tables.insert(1, _arms(results))

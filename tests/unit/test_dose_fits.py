@@ -298,6 +298,7 @@ def test_new_units(simulation, fitted):
     without = new.drop(columns="dose")
     np.testing.assert_array_equal(fitted.cate(without, dose=5.0), fitted.cate(new, dose=5.0))
     for ask in (fitted.predict, fitted.cate):
+        assert ask(new.head(0)).empty
         with pytest.raises(UnknownColumnError, match="'dose'"):
             ask(without)
         with pytest.raises(MissingValuesError, match="1 missing"):
@@ -339,6 +340,7 @@ def test_doses_that_no_unit_had(simulation, fitted):
         lambda: fitted.potential_outcomes(simulation.data.head(2), dose=1000),
         lambda: fitted.cate(dose=1000),
         lambda: fitted.cate(contrast=(1000, 5)),
+        lambda: fitted.predict(simulation.data.head(2).assign(dose=[5.0, 1000.0])),
     ):
         with pytest.raises(DoseRangeError, match="extrapolate"):
             ask()
@@ -528,7 +530,11 @@ def test_a_point_mass_is_named(simulation, options):
     assert "I(dose != 0)" in said
     text = " ".join(model.fit(options=options, seed=1, n_jobs=1).summary().as_text().split())
     assert "40% of the units have the dose 0" in text
-    # Rows of weight zero do not make a mass.
+    # Rows of weight zero do not make a mass, nor does a single unit.
+    heavy = np.where(np.arange(500) == 7, 1e6, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cs.CausalStoNet.from_formula(simulation.formula, data, weights=heavy)
     weights = (zero["dose"] != 0).to_numpy(dtype=float)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -124,6 +124,7 @@ def test_predictions(results, frame):
     np.testing.assert_allclose(outcomes[1] - outcomes[0], results.cate(new))
     assert results.propensity(new).between(0, 1).all()
     assert len(results.predict(new)) == 7
+    assert results.potential_outcomes(new.head(0)).shape == (0, 2)
     assert results.overlap().shape[0] == 3  # both arms, and all units
     assert results.balance().shape[0] == 3
 
@@ -143,6 +144,9 @@ def test_level_of_every_interval_in_the_summary(results):
     share = results.proportion_mediated(alpha=0.1)
     assert f"90% interval {share.lower:.3f} to {share.upper:.3f}" in text
     assert "95%" not in text
+    for wrong in (None, "5%", 1.0):
+        with pytest.raises(OptionError, match="alpha must lie"):
+            results.summary(alpha=wrong)
 
 
 def test_the_level_that_is_coded_one_is_shown(results, frame, options):

@@ -11,6 +11,7 @@ from cstonet.design import Design
 from cstonet.errors import (
     ConstantMediatorError,
     DataError,
+    DuplicateColumnError,
     FormulaError,
     InfiniteValuesError,
     LengthMismatchError,
@@ -127,6 +128,13 @@ def test_arrays_must_fit(frame):
         Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy()[:-1])
     with pytest.raises(DataError, match="one row per unit"):
         Design.from_arrays(y, a, X, mediators=np.zeros((N, 2, 2)))
+    with pytest.raises(DataError, match="rows differ in length"):
+        Design.from_arrays(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2))
+    masked = np.ma.masked_array(frame["m1"].to_numpy(), mask=np.arange(N) < 2)
+    with pytest.raises(MissingValuesError, match=r"m1 \(2\)"):
+        Design.from_arrays(y, a, X, mediators=masked)
+    with pytest.raises(DuplicateColumnError, match="both called 'x1'"):
+        Design.from_arrays(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1))
     with pytest.raises(DataError, match="different row labels"):
         Design.from_arrays(frame["y"], a, X, mediators=frame["m1"].iloc[::-1])
 

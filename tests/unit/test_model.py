@@ -300,7 +300,7 @@ def test_none_can_be_a_value(frame, options):
             "treatment_layer must be a whole number from 1 to 1",
         ),
         ({"activation": "swish"}, "activation must be one of 'tanh', 'sigmoid', 'relu'"),
-        ({"variance": "robust"}, "variance must be one of 'paper', 'influence'"),
+        ({"variance": "robust"}, "variance must be one of 'auto', 'paper', 'influence'"),
         ({"validation_fraction": 0.9}, r"validation_fraction must be a number in \[0, 0.5\]"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"seed": 1.5}, "seed must be a whole number"),
