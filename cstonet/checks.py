@@ -5,6 +5,7 @@ Each names the field, the range and the value; NumPy scalars and lists become pl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import NoReturn
@@ -44,6 +45,12 @@ def check_number(
         fail(owner, name, value, allowed)
     # A NumPy scalar becomes a plain number; an int stays one, because plans are printed.
     object.__setattr__(owner, name, int(value) if isinstance(value, Integral) else number)
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a finite number; a truth value is none."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    return real and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:

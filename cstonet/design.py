@@ -26,27 +26,25 @@ from .errors import (
     OptionError,
 )
 from .formula import Selected, parse_formula, select_columns
-from .gaps import CovariateGaps, fill_sources, warn_of_empty_arms
-from .leaks import check_no_dose, check_no_outcome, check_no_treatment
+from .gaps import CovariateGaps, fill_sources, gap_advice, warn_of_empty_arms
+from .leaks import check_copies
 from .mediators import Mediators, RawMediators, check_parts, named_columns
+from .received import Received
 from .roles import (
     Family,
     TreatmentKind,
     Vector,
     check_arms,
+    looks_continuous,
     outcome_values,
     treatment_codes,
     weight_values,
 )
-from .sources import Sources
+from .sources import Gaps, Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 
 Missing = Literal["raise", "drop", "mar", "mnar"]
-
-
-# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
-_ROWS_FOR_A_COPY = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +89,8 @@ class Design:
         What lies between treatment and outcome, if the formula names any.
     gaps : CovariateGaps, or None
         Missing values of the covariates, where they are to be imputed; X holds start values there.
+    received : Received
+        How to find the treatment in new data.
     """
 
     y: NDArray[np.float64]
@@ -106,6 +106,7 @@ class Design:
     weights: NDArray[np.float64] | None
     formula: str | None
     spec: CovariateSpec
+    received: Received
     index: pd.Index
     n_dropped: int
     dose: NDArray[np.float64] | None = None
@@ -173,7 +174,8 @@ class Design:
         mediators = None
         if parsed.mediators:
             mediators = RawMediators.from_formula(parsed, frame, y, treat, w)
-        raw = _Raw(y, treat, w, sources, selected, "frame", formula, mediators)
+        received = Received.of(treat, frame)
+        raw = _Raw(y, treat, received, w, sources, selected, "frame", formula, mediators)
         return raw.check(family, treatment, reference, missing)
 
     @classmethod
@@ -235,9 +237,11 @@ class Design:
         )
         if source == "array":
             frame.index = index
+        received = Vector.from_values(treat, "treat", frame.index)
         return _Raw(
             outcome=Vector.from_values(y, "y", frame.index),
-            treatment=Vector.from_values(treat, "treat", frame.index),
+            treatment=received,
+            received=Received(received.name),
             weights=_weights(weights, frame),
             sources=Sources.select(frame, tuple(frame.columns), ()),
             selected=Selected(tuple(frame.columns)),
@@ -255,6 +259,7 @@ class _Raw:
 
     outcome: Vector
     treatment: Vector
+    received: Received
     weights: Vector | None
     sources: Sources
     selected: Selected
@@ -270,10 +275,10 @@ class _Raw:
         missing: Missing,
     ) -> Design:
         """The design, or the error that says why there is none."""
-        raw = self._complete(missing)
-        y, found_family = outcome_values(raw.outcome, family)
-        codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
+        raw = self._complete(missing, kind)
         weights = None if raw.weights is None else weight_values(raw.weights)
+        y, found_family = outcome_values(raw.outcome, family, weights)
+        codes, levels, found_kind = treatment_codes(raw.treatment, kind, reference)
         dose = None
         if found_kind == "continuous":
             dose = dose_values(raw.treatment, weights)
@@ -281,7 +286,8 @@ class _Raw:
             check_arms(codes, levels, raw.treatment.name, weights)
         sources, filled = raw.sources, None
         if missing in ("mar", "mnar") and sources.gaps().counts:
-            raw._check_imputable(missing, found_kind)
+            if found_kind == "continuous" or raw.mediators is not None:
+                raise sources.gaps().error(raw._advice(missing, kind))
             filled = fill_sources(sources)
             sources = filled.sources
         spec = CovariateSpec.fit(raw.selected, sources, source=raw.source)
@@ -289,20 +295,20 @@ class _Raw:
         names, gaps = spec.names, None
         if filled is not None:
             gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
+        counts = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         if gaps is not None:
-            warn_of_empty_arms(gaps, codes, levels, raw.treatment.name)
-        if dose is None:
-            check_no_treatment(X, names, codes, raw.treatment.name)
-        else:
-            check_no_dose(X, names, dose, raw.treatment.name)
-        check_no_outcome(X, names, y, raw.outcome.name)
-        for variable in () if gaps is None else gaps.variables:
-            # Where the column has values: elsewhere X holds start values, which hide a copy.
-            there, own = ~variable.missing, list(variable.columns)
-            if np.unique(codes[there]).size == len(levels) and there.sum() >= _ROWS_FOR_A_COPY:
-                part, labels = X[there][:, own], [names[j] for j in own]
-                check_no_treatment(part, labels, codes[there], raw.treatment.name)
-                check_no_outcome(part, labels, y[there], raw.outcome.name)
+            warn_of_empty_arms(gaps, np.where(counts, codes, -1), levels, raw.treatment.name)
+        check_copies(
+            X,
+            names,
+            y=y,
+            codes=codes,
+            dose=dose,
+            counts=counts,
+            outcome=raw.outcome.name,
+            treatment=raw.treatment.name,
+            gaps=() if gaps is None else [(v.columns, v.missing) for v in gaps.variables],
+        )
         return Design(
             y=y,
             treatment=codes,
@@ -317,47 +323,51 @@ class _Raw:
             weights=weights,
             formula=raw.formula,
             spec=spec,
+            received=raw.received,
             index=raw.sources.index,
             n_dropped=len(self.sources) - len(raw.sources),
             dose=dose,
             mediators=None
             if raw.mediators is None
-            else raw.mediators.check(y, codes, X, names, found_kind),
+            else raw.mediators.check(y, codes, X, names, found_kind, weights),
             gaps=gaps,
         )
 
-    def _check_imputable(self, missing: Missing, kind: TreatmentKind) -> None:
-        """Refuse analyses whose networks cannot weigh imputations of covariates."""
-        if kind == "continuous" or self.mediators is not None:
-            what = "a continuous treatment" if self.mediators is None else "mediators"
-            raise self.sources.gaps().error(
-                f"missing={missing!r} is not available with {what}. Leave these rows out with "
-                "missing='drop', or fill the gaps in before the fit."
-            )
+    def _advice(self, missing: Missing, kind: TreatmentKind | None) -> str:
+        """What to do about gaps that `missing` does not allow: something that works here."""
+        blocked = None
+        if self.mediators is not None:
+            blocked = "mediators"
+        elif looks_continuous(self.treatment, kind):
+            blocked = "a continuous treatment"
+        vectors = [self.outcome, self.treatment, *([] if self.weights is None else [self.weights])]
+        roles = [vector for vector in vectors if vector.gaps.counts]
+        return gap_advice(
+            missing,
+            tuple(role.name for role in roles),
+            blocked,
+            plain=all(role.columns == (role.name,) for role in roles),
+        )
 
-    def _complete(self, missing: Missing) -> _Raw:
-        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
+    def _role_gaps(self) -> Gaps:
+        """Gaps outside the covariates, which are never imputed."""
         gaps = self.outcome.gaps | self.treatment.gaps
         if self.weights is not None:
             gaps |= self.weights.gaps
-        if self.mediators is not None:
-            gaps |= self.mediators.sources.gaps()
+        return gaps if self.mediators is None else gaps | self.mediators.sources.gaps()
+
+    def _complete(self, missing: Missing, kind: TreatmentKind | None) -> _Raw:
+        """The rows without gaps, the same ones for every variable; imputation keeps them all."""
+        gaps = self._role_gaps()
         if missing in ("mar", "mnar"):
             if gaps.counts:
-                raise gaps.error(
-                    f"missing={missing!r} imputes covariates only. Leave out the rows without "
-                    "outcome, treatment, weight or mediators, for example with "
-                    "data.dropna(subset=[...])."
-                )
+                raise gaps.error(self._advice(missing, kind))
             return self
         gaps |= self.sources.gaps()
         if not gaps.counts:
             return self
         if missing == "raise":
-            raise gaps.error(
-                "Impute covariates with missing='mar' (missing at random given what is observed) "
-                "or missing='mnar' (not at random), or leave these rows out with missing='drop'."
-            )
+            raise gaps.error(self._advice(missing, kind))
         keep = ~gaps.rows
         n, n_kept = len(keep), int(keep.sum())
         if n_kept == 0:

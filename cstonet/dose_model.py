@@ -23,6 +23,7 @@ from cstonet.estimators.nuisances import FloatArray
 from cstonet.estimators.residual_density import fit_residual_density
 from cstonet.networks import FittedNetworks
 from cstonet.plan import Plan
+from cstonet.roles import counted
 from cstonet.training import fold_numbers
 
 # Covariates of the treatment model on which the dose's variance may depend, strongest first.
@@ -68,8 +69,7 @@ def estimate_doses(
     selection
         The selection table, which says on which covariates the dose depends.
     """
-    counted = dose if design.weights is None else dose[design.weights > 0]
-    grid = dose_grid(counted)
+    grid = dose_grid(counted(dose, design.weights))
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
     fold = fold_numbers(networks.splits, plan.folds, len(dose))
     covariates = data.gather(np.arange(len(dose)), dispersion_covariates(selection))

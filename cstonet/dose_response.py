@@ -12,15 +12,20 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from cstonet.caller import caller_stacklevel
-from cstonet.columns import listing
-from cstonet.errors import DoseRangeError, NotAvailableError, OptionError
-from cstonet.estimators.dose_curve import DoseCurve, dose_support, estimate_curve
+from cstonet.checks import is_real
+from cstonet.columns import is_number, listing
+from cstonet.errors import DoseRangeError, NotAvailableError, OptionError, ThinSupportWarning
+from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.inference import check_alpha, largest_quantile
 
 # Doses of the curve if nobody says which.
 _POINTS = 50
+# Units that a point of the curve should rest on if the user sets its bandwidth.
+_FEW = 10.0
+# Least bandwidth as a share of the doses' range: below it distances are rounding errors.
+_NARROWEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,7 +37,8 @@ class DoseResponse:
     table : DataFrame
         One row per dose, ascending: `dose`, `estimate`, `se`, pointwise limits `lower`, `upper`,
         and `uniform_lower`, `uniform_upper`, between which the curve lies at all these doses with
-        the level's probability.
+        the level's probability; `effective`, the number of units that the estimate rests on. Below
+        three of them there is no standard error (NaN).
     bandwidth : float
         Standard deviation of the gaussian kernel, in units of the dose.
     support : (float, float)
@@ -110,13 +116,20 @@ def dose_response(
 ) -> DoseResponse:
     """The curve on a grid, see `cstonet.dose_results.DoseResults.dose_response`."""
     check_alpha(alpha)
-    if not 0 <= trim < 0.5:
+    if not is_real(trim) or not 0 <= trim < 0.5:
         raise OptionError(f"trim must be at least 0 and below 0.5, not {trim!r}")
-    if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
-        raise OptionError(f"bandwidth must be a positive number, not {bandwidth!r}")
+    if bandwidth is not None:
+        least = _NARROWEST * float(nuisances.grid[-1] - nuisances.grid[0])
+        if not is_real(bandwidth) or not bandwidth >= least:
+            raise OptionError(
+                f"bandwidth must be a positive number, at least {least:.3g} for these doses, not "
+                f"{bandwidth!r}"
+            )
     support = dose_support(nuisances, trim)
     doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
     curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
+    # A chosen bandwidth is to be justified; the automatic one, by what cannot be estimated.
+    _warn_if_thin(curve, FEWEST if bandwidth is None else _FEW)
     return DoseResponse(
         table=_table(curve, alpha, seed),
         bandwidth=curve.bandwidth,
@@ -130,21 +143,41 @@ def dose_response(
 
 def read_doses(doses: ArrayLike, what: str) -> FloatArray:
     """Doses that a user gave, as an array (k,)."""
+    expected = f"{what} must be a number or a one-dimensional sequence of numbers"
     try:
-        values = np.atleast_1d(np.asarray(doses, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise OptionError(f"{what} must hold numbers, not {doses!r}") from None
-    if values.ndim != 1 or len(values) == 0:
-        raise OptionError(
-            f"{what} must be a number or a one-dimensional sequence of numbers; its shape is "
-            f"{values.shape}"
-        )
+        array = np.atleast_1d(np.asarray(doses))
+    except ValueError:
+        raise OptionError(f"{expected}; its rows differ in length") from None
+    if array.ndim != 1 or len(array) == 0:
+        raise OptionError(f"{expected}; its shape is {array.shape}")
+    series = pd.Series(array).infer_objects()
+    if not is_number(series.dtype):
+        raise OptionError(f"{expected}; it holds {listing(series.tolist(), 3)}")
+    values = series.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise OptionError(
             f"{what} holds {int((~np.isfinite(values)).sum())} values that are not "
             "finite; leave them out"
         )
     return values
+
+
+def _warn_if_thin(curve: DoseCurve, enough: float) -> None:
+    """Say where fewer units than enough decide."""
+    thin = curve.effective < enough
+    if not thin.any():
+        return
+    fewest = int(np.argmin(curve.effective))
+    nothing = int((curve.effective < FEWEST).sum())
+    without = f", and none are given at {nothing} of them" if nothing else ""
+    warnings.warn(
+        f"bandwidth={curve.bandwidth:.3g}: at {int(thin.sum())} of {len(thin)} doses the curve "
+        f"rests on fewer than {enough:g} units (fewest: {curve.effective[fewest]:.1f} at "
+        f"{curve.doses[fewest]:.6g}). Standard errors are not to be relied on there{without}; see "
+        "the column `effective`. Use a wider bandwidth=, or leave these doses out.",
+        ThinSupportWarning,
+        stacklevel=caller_stacklevel(),
+    )
 
 
 def _within(grid: ArrayLike, support: tuple[float, float], dose_name: str) -> FloatArray:
@@ -171,7 +204,8 @@ def _within(grid: ArrayLike, support: tuple[float, float], dose_name: str) -> Fl
 def _table(curve: DoseCurve, alpha: float, seed: int) -> pd.DataFrame:
     errors = curve.standard_errors
     pointwise = float(-ndtri(alpha / 2)) * errors
-    uniform = largest_quantile(curve.influence, alpha, seed) * errors
+    known = np.isfinite(errors)
+    uniform = largest_quantile(curve.influence[:, known], alpha, seed) * errors
     return pd.DataFrame(
         {
             "dose": curve.doses,
@@ -181,5 +215,6 @@ def _table(curve: DoseCurve, alpha: float, seed: int) -> pd.DataFrame:
             "upper": curve.estimates + pointwise,
             "uniform_lower": curve.estimates - uniform,
             "uniform_upper": curve.estimates + uniform,
+            "effective": curve.effective,
         }
     )

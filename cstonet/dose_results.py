@@ -16,10 +16,8 @@ from cstonet.dose_response import DoseResponse, dose_response, read_doses
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
-    MissingValuesError,
     NotAvailableError,
     OptionError,
-    UnknownColumnError,
 )
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.marginal_effect import NAME
@@ -132,6 +130,11 @@ class DoseResults(CausalResults):
             If no dose of the grid is within the support.
         OptionError
             If the grid does not hold finite numbers, or an option is out of range.
+
+        Warns
+        -----
+        ThinSupportWarning
+            If very few units decide about some of the doses.
         """
         return dose_response(
             self.dose_nuisances,
@@ -231,12 +234,13 @@ class DoseResults(CausalResults):
         Parameters
         ----------
         data : DataFrame or None
-            New units with their dose. None: the training rows, see `potential_outcomes`.
+            New units with their dose, within the range of the data. None: the training rows, see
+            `potential_outcomes`.
         """
         name = self.design.outcome_name
         if data is None:
             return pd.Series(self.dose_nuisances.mu, index=self.design.index, name=name, copy=True)
-        prediction, index = self._at(data, self._received(data)[:, None])
+        prediction, index = self._at(data, self._in_range(self._received(data))[:, None])
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
 
     def overlap(self) -> pd.DataFrame:
@@ -283,27 +287,22 @@ class DoseResults(CausalResults):
 
     def _received(self, data: Data) -> FloatArray:
         """Doses that new units received, shape (m,)."""
-        name = self.design.treatment_name
-        if not isinstance(data, pd.DataFrame) or name not in data.columns:
-            raise UnknownColumnError(
-                f"data: a frame with the treatment column {name!r} is needed; for given doses use "
-                "potential_outcomes(data, dose=...) or cate(data, dose=...)"
-            )
-        if data[name].isna().any():
-            raise MissingValuesError(
-                f"data: column {name!r} has {data[name].isna().sum()} missing values; fill or drop "
-                "them"
-            )
-        return read_doses(data[name], f"data: column {name!r}")
+        received = self.design.received.read(
+            data, "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)"
+        )
+        if received.empty:
+            return np.empty(0)
+        return read_doses(received, f"data: column {self.design.treatment_name!r}")
 
     def _in_range(self, doses: FloatArray) -> FloatArray:
         """The doses, which must be within those of the data."""
         grid = self.dose_nuisances.grid
         low, high = float(grid[0]), float(grid[-1])
-        if doses.min() < low or doses.max() > high:
+        outside = int(((doses < low) | (doses > high)).sum())
+        if outside:
             raise DoseRangeError(
                 f"dose: {doses.min():.6g} to {doses.max():.6g} is not within the doses of the "
                 f"data, {low:.6g} to {high:.6g}, so the networks would extrapolate. Choose doses "
-                "from this range."
+                f"from this range, or leave out the {outside} of {len(doses)} that are not."
             )
         return doses

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cstonet.doses import point_mass
+
 if TYPE_CHECKING:
     from cstonet.dose_results import DoseResults
 
+# Share of the dose's variance explained by the covariates from which a note warns.
+_DETERMINED = 0.95
 # Share of units with bounded densities, and largest stabilised weight, from which a note warns.
 _POOR_OVERLAP, _LARGE_WEIGHT = 0.01, 50.0
 
@@ -50,11 +54,24 @@ def note_density(results: DoseResults) -> str:
     density = nuisances.residual_density
     variance = "a variance that depends on them" if dispersion.heteroscedastic else "one variance"
     shape = "gaussian residuals" if density.gaussian else "residuals of a shape that was estimated"
+    explained = max(0.0, 1 - left)
+    overlap = ""
+    if explained >= _DETERMINED:
+        overlap = (
+            " They all but determine it: hardly any unit could have had another dose, and the "
+            "effects rest on extrapolation."
+        )
+    mass, shared = point_mass(nuisances.dose, nuisances.weights), ""
+    if mass is not None:
+        shared = (
+            f" {mass[1]:.0%} of the units have the dose {mass[0]:g}, where there is no density; "
+            "the AME and the curve assume one and may be wrong."
+        )
     return (
         f"Treatment model: given the covariates, {results.design.treatment_name} has {variance} "
         f"and {shape} (tests of one variance and of gaussian residuals: "
         f"{_format_p(dispersion.pvalue)}, {_format_p(density.pvalue)}); they explain "
-        f"{max(0.0, 1 - left):.0%} of its variance."
+        f"{explained:.0%} of its variance.{overlap}{shared}"
     )
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .caller import caller_stacklevel
 from .columns import is_number, listing
-from .errors import TooFewRowsError, TreatmentTypeError
-from .roles import Vector
+from .errors import (
+    ConstantTreatmentError,
+    OutlyingDoseWarning,
+    PointMassWarning,
+    TooFewRowsError,
+    TreatmentTypeError,
+)
+from .roles import Vector, counted, rows_that_count
 
 # Below this many different values a density of the dose means nothing.
 _FEWEST_VALUES = 5
 # Units with positive weight that a curve, a variance and a slope need.
 _FEWEST_UNITS = 20
+# Share of the units with one and the same dose from which that dose counts as a point mass.
+_POINT_MASS = 0.1
+# Distance from the mean, in standard deviations, from which a dose is an outlier: a normal one
+# never is, nor an exponential one among a thousand.
+_OUTLYING = 10.0
 # Folds and validation rows have the same share of each of so many groups by size of dose.
 _STRATA = 10
 
@@ -23,7 +37,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     Parameters
     ----------
     treatment : Vector
-        The treatment, without gaps, not constant.
+        The treatment, without gaps.
     weights : (n,) or None
         Row weights; rows of weight zero do not count.
 
@@ -33,6 +47,15 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If the treatment is not numeric, or takes too few values.
     TooFewRowsError
         If there are too few units.
+    ConstantTreatmentError
+        If all units that count have the same dose.
+
+    Warns
+    -----
+    PointMassWarning
+        If many units share a dose.
+    OutlyingDoseWarning
+        If some are very far out.
     """
     values = treatment.values.infer_objects()
     if not is_number(values.dtype):
@@ -42,8 +65,14 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             "pass numbers."
         )
     dose = values.to_numpy(dtype=np.float64, copy=True)
-    counted = dose if weights is None else dose[weights > 0]
-    different = np.unique(counted)
+    own = counted(dose, weights)
+    different = np.unique(own)
+    if len(different) == 1:
+        raise ConstantTreatmentError(
+            f"The treatment {treatment.name!r} is {different[0]:g} in all "
+            f"{rows_that_count(own, weights)}, so there is nothing to compare. Check the column, "
+            "or the filter that selected the rows."
+        )
     if len(different) < _FEWEST_VALUES:
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} has {len(different)} values "
@@ -51,15 +80,59 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"least {_FEWEST_VALUES}. Use treatment='multilevel' to compare its values with each "
             f"other, or define groups in the formula, for example I({treatment.name} > c)."
         )
-    if len(counted) < _FEWEST_UNITS:
+    if len(own) < _FEWEST_UNITS:
         raise TooFewRowsError(
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
-            f"there are {len(counted)}. Add rows, or check the filter that selected them."
+            f"there are {len(own)}. Add rows, or check the filter that selected them."
+        )
+    _warn_of_outliers(treatment.name, own)
+    mass = point_mass(dose, weights)
+    if mass is not None:
+        name, (value, share) = treatment.name, mass
+        warnings.warn(
+            f"The treatment {name!r} is {value:g} for {share:.0%} of the units. The average "
+            "marginal effect and the dose-response curve assume a dose with a density, which has "
+            "no such point mass: they may be wrong, most of all near this dose. Compare values or "
+            f"groups with treatment='multilevel', or fit two parts: I({name} != {value:g}) as a "
+            f"binary treatment, then {name!r} among the rows where it is not {value:g}.",
+            PointMassWarning,
+            stacklevel=caller_stacklevel(),
         )
     return dose
 
 
-def dose_strata(dose: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Group of each unit by size of dose, shape (n,): equal doses share a group."""
-    cuts = np.quantile(dose, np.linspace(0, 1, _STRATA + 1)[1:-1])
+def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
+    """Say if a few doses (n,) set the scale for all others."""
+    far = np.abs(dose - dose.mean()) > _OUTLYING * dose.std()
+    if far.any():
+        warnings.warn(
+            f"The treatment {name!r} is more than {_OUTLYING:g} standard deviations from its mean "
+            f"in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On this scale the other "
+            "doses hardly differ, and the networks may not see what they do. Correct or leave out "
+            f"these rows, or use another scale, for example np.log({name}).",
+            OutlyingDoseWarning,
+            stacklevel=caller_stacklevel(),
+        )
+
+
+def point_mass(
+    dose: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[float, float] | None:
+    """The commonest dose and its share of the units, if it is one that many of them have."""
+    values, place, units = np.unique(dose, return_inverse=True, return_counts=True)
+    # A single unit is no point mass, whatever its weight.
+    sizes = np.bincount(place, weights) * (units > 1)
+    most = int(np.argmax(sizes))
+    share = float(sizes[most] / (len(dose) if weights is None else weights.sum()))
+    return (float(values[most]), share) if share >= _POINT_MASS else None
+
+
+def dose_strata(
+    dose: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Group of each unit by size of dose, shape (n,): equal doses share a group.
+
+    The groups are of equal size, not counting units of weight zero.
+    """
+    cuts = np.quantile(counted(dose, weights), np.linspace(0, 1, _STRATA + 1)[1:-1])
     return np.searchsorted(cuts, dose, side="right").astype(np.int64)

@@ -32,12 +32,18 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
     └── NumericalError (RuntimeError)      the computation broke down
+
+    CStoNetWarning (UserWarning)
+    ├── PointMassWarning                   a dose that many units share has no density
+    ├── OutlyingDoseWarning                doses so far out that the others look all the same
+    └── ThinSupportWarning                 a point of a curve that very few units decide
 """
 
 from __future__ import annotations
 
 __all__ = [
     "CStoNetError",
+    "CStoNetWarning",
     "ColumnTypeError",
     "ConstantMediatorError",
     "ConstantOutcomeError",
@@ -57,6 +63,9 @@ __all__ = [
     "OneArmedError",
     "OptionError",
     "OutcomeTypeError",
+    "OutlyingDoseWarning",
+    "PointMassWarning",
+    "ThinSupportWarning",
     "TooFewRowsError",
     "TreatmentLeakError",
     "TreatmentTypeError",
@@ -169,3 +178,19 @@ class NotAvailableError(CStoNetError):
 
 class NumericalError(CStoNetError, RuntimeError):
     """The computation broke down, e.g. a loss that is not finite."""
+
+
+class CStoNetWarning(UserWarning):
+    """Base of the package's named warnings."""
+
+
+class PointMassWarning(CStoNetWarning):
+    """Many units have exactly the same dose, which a continuous treatment does not provide for."""
+
+
+class OutlyingDoseWarning(CStoNetWarning):
+    """A few doses lie so far from the others that these look all the same."""
+
+
+class ThinSupportWarning(CStoNetWarning):
+    """A point of a dose-response curve rests on very few units."""

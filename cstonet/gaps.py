@@ -226,7 +226,7 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
 def warn_of_empty_arms(
     gaps: CovariateGaps, codes: NDArray[np.int64], levels: tuple[Any, ...], treatment: str
 ) -> None:
-    """Warn of columns without a single value in an arm of the treatment, codes (n,)."""
+    """Warn of columns without a value in an arm; codes (n,) are -1 in rows of weight zero."""
     for code, level in enumerate(levels):
         arm = codes == code
         empty = [variable.name for variable in gaps.variables if variable.missing[arm].all()]
@@ -284,3 +284,40 @@ def _number(name: str, column: int, X: NDArray[np.floating], filled: Filled) -> 
     values = np.unique(X[~missing, column].astype(np.float64))
     levels = values[:, None] if len(values) <= 2 else None
     return Incomplete(name, (column,), levels, missing, filled.start[name])
+
+
+def gap_advice(missing: str, roles: tuple[str, ...], blocked: str | None, *, plain: bool) -> str:
+    """What to do about gaps that an analysis does not allow: something that works.
+
+    Parameters
+    ----------
+    missing : {"raise", "mar", "mnar"}
+        What the user asked for.
+    roles : tuple of str
+        Outcome, treatment, weights or mediators, as far as they have gaps.
+    blocked : str or None
+        What the analysis has that no imputation can be combined with.
+    plain : bool
+        Whether the roles are columns of the user's frame.
+    """
+    if blocked is not None:
+        drop = "eave these rows out with missing='drop', or fill the gaps in before the fit"
+        if missing == "raise":
+            return f"L{drop}; with {blocked} nothing is imputed."
+        return f"missing={missing!r} is not available with {blocked}: l{drop}."
+    if not roles:
+        return (
+            "Impute covariates with missing='mar' (missing at random given what is observed) or "
+            "missing='mnar' (not at random), or leave these rows out with missing='drop'."
+        )
+    how = f", e.g. with data.dropna(subset={list(roles)})" if plain else ""
+    rest = f"leave out those without {' or '.join(roles)}{how}, and impute covariates"
+    if missing == "raise":
+        return (
+            "Leave all of these rows out with missing='drop'; or "
+            f"{rest} with missing='mar' or 'mnar'."
+        )
+    return (
+        f"missing={missing!r} imputes covariates only: {rest}; or leave out all rows with gaps, "
+        "with missing='drop'."
+    )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from cstonet.checks import is_real
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
@@ -24,7 +25,7 @@ _MULTIPLIERS = 3
 
 def check_alpha(alpha: float) -> None:
     """Raise OptionError unless 1 - alpha is a confidence level."""
-    if not 0 < alpha < 1:
+    if not is_real(alpha) or not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
 
 

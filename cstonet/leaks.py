@@ -10,7 +10,55 @@ from numpy.typing import NDArray
 from .columns import listing
 from .errors import DataError, TreatmentLeakError
 
+# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
+_ROWS_FOR_A_COPY = 20
+# Two variables that correlate to this accuracy hold the same numbers in other units.
+_SAME = 1e-10
 _PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+
+
+def check_copies(
+    X: NDArray[np.floating],
+    names: Sequence[str],
+    *,
+    y: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    dose: NDArray[np.float64] | None,
+    counts: NDArray[np.bool_],
+    outcome: str,
+    treatment: str,
+    gaps: Sequence[tuple[tuple[int, ...], NDArray[np.bool_]]] = (),
+) -> None:
+    """Refuse covariates that are the treatment or the outcome, in the rows that count.
+
+    Parameters
+    ----------
+    X : (n, p)
+        Covariates, called `names`.
+    y, codes, dose : (n,)
+        Outcome, codes of the treatment, and its values if it is continuous.
+    counts : (n,)
+        Rows of positive weight.
+    outcome, treatment : str
+        Names of the two.
+    gaps : sequence of (columns, missing)
+        Covariates with missing values, and where (n,): X holds start values there.
+    """
+    rows = slice(None) if counts.all() else np.flatnonzero(counts)
+    if dose is None:
+        check_no_treatment(X[rows], names, codes[rows], treatment)
+    else:
+        check_no_dose(X[rows], names, dose[rows], treatment)
+        check_dose_is_no_outcome(dose[rows], y[rows], treatment, outcome)
+    check_no_outcome(X[rows], names, y[rows], outcome)
+    for columns, missing in gaps:
+        # Where the column has values: the start values elsewhere hide a copy.
+        there, own = counts & ~missing, list(columns)
+        arms = np.unique(codes[there]).size == np.unique(codes).size
+        if arms and there.sum() >= _ROWS_FOR_A_COPY:
+            part, labels = X[there][:, own], [names[j] for j in own]
+            check_no_treatment(part, labels, codes[there], treatment)
+            check_no_outcome(part, labels, y[there], outcome)
 
 
 def check_no_treatment(
@@ -49,6 +97,18 @@ def check_no_dose(
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
             f"other units. Take it out of the covariates{_also(names, candidates)}."
+        )
+
+
+def check_dose_is_no_outcome(
+    dose: NDArray[np.float64], y: NDArray[np.float64], treatment: str, outcome: str
+) -> None:
+    """Refuse a dose that is the outcome in other units."""
+    correlation = np.corrcoef(dose / np.abs(dose).max(), y / np.abs(y).max())[0, 1]
+    if abs(correlation) > 1 - _SAME:
+        raise TreatmentLeakError(
+            f"The treatment {treatment!r} is the outcome {outcome!r}, possibly in other units: it "
+            "cannot be its own cause. Check the formula."
         )
 
 

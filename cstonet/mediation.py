@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtr
 
 from cstonet.design import Design
 from cstonet.estimators import (
+    Estimates,
     MediationEffects,
     MediationNuisances,
     PathNuisances,
@@ -16,7 +19,7 @@ from cstonet.estimators import (
     estimate_paths,
 )
 from cstonet.estimators.nuisances import FloatArray, IntArray
-from cstonet.mediation_models import MediationPrediction
+from cstonet.mediation_models import MediationPrediction, averaged
 from cstonet.mediation_networks import MediationNetworks, mediators_of
 from cstonet.selection import selection_table
 
@@ -74,22 +77,27 @@ def mediation_selection(design: Design, networks: MediationNetworks) -> pd.DataF
 def mediator_table(
     design: Design,
     networks: MediationNetworks,
-    nuisances: MediationNuisances,
-    prediction: MediationPrediction,
+    repetitions: Sequence[MediationPrediction],
+    fold: IntArray,
     clip: float,
 ) -> pd.DataFrame:
     """One row per mediator: is it held, what the treatment does to it, what goes through it.
 
-    See :class:`cstonet.mediation_results.MediationResults`.
+    Estimates are those of the repetitions' average, standard errors those of a single one; see
+    :class:`cstonet.mediation_results.MediationResults`.
     """
     mediators = mediators_of(design)
     held = selection_table(_inputs(design), networks.outcome).iloc[len(design.covariates) :]
-    effect = estimate_mediator_effects(nuisances, mediators.values, prediction.means, clip=clip)
-    paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
-    path = estimate_paths(nuisances, paths, clip=clip)
+    both = _mediator_by_mediator(design, averaged(repetitions), fold, clip)
+    singles = [_mediator_by_mediator(design, one, fold, clip) for one in repetitions]
+    effect, path = (
+        whole.over_repetitions(alone)
+        for whole, alone in zip(both, zip(*singles, strict=True), strict=True)
+    )
     table = pd.DataFrame(
         {
             "family": list(mediators.families),
+            "level": [pair[1] if pair else "" for pair in mediators.levels],
             **{name: held[name].to_numpy() for name in _HELD},
             "effect": effect.values,
             "effect_se": effect.errors,
@@ -102,6 +110,18 @@ def mediator_table(
     )
     table.attrs["fits"] = held.attrs["fits"]
     return table
+
+
+def _mediator_by_mediator(
+    design: Design, prediction: MediationPrediction, fold: IntArray, clip: float
+) -> tuple[Estimates, Estimates]:
+    """The treatment's effect on each mediator, and the path through it, from one prediction."""
+    nuisances, values = mediation_nuisances(design, prediction, fold), mediators_of(design).values
+    paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
+    return (
+        estimate_mediator_effects(nuisances, values, prediction.means, clip=clip),
+        estimate_paths(nuisances, paths, clip=clip),
+    )
 
 
 _HELD = ("outcome", "outcome_count", "outcome_frequency", "outcome_strength")

@@ -314,7 +314,7 @@ class _OutcomeAt:
         models = self._models
         x = np.repeat(self._base, draws, axis=0)
         values = models.units.as_inputs(mediators, models.held)
-        x[:, self._places] = values[:, :, self._used].reshape(rows * draws, -1)
+        x[:, self._places] = values[:, :, self._used].reshape(rows * draws, len(self._places))
         q = x.shape[1]
         data = _core.Dataset(x, np.zeros(q), np.ones(q), _NO_LIMIT, 0)
         every = np.arange(len(x))

@@ -6,9 +6,11 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cstonet.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError
+from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.mediation import PROPORTION, MediationEffects
 from cstonet.fitted import Networks, Plan
 from cstonet.inference import Effect
@@ -29,9 +31,11 @@ class MediationResults(CausalResults):
     mediation : MediationNuisances
         (Out-of-fold) nuisances of the training rows.
     mediators : DataFrame
-        One row per mediator: `family`; whether the outcome model holds it (`outcome`, with count
-        and frequency over the supports found); `effect` of the treatment on it and `indirect`, the
-        interventional indirect effect through it, each with standard error and p-value.
+        One row per mediator: `family`; `level`, of two the one coded 1, whose probability the
+        effect on the mediator is about (empty for a number); whether the outcome model holds it
+        (`outcome`, with count and frequency over the supports found); `effect` of the treatment on
+        it and `indirect`, the interventional indirect effect through it, each with standard error
+        and p-value.
     design, plan, selection, networks, notes, runtime
         See :class:`cstonet.results.CausalResults`. The selection has a column `mediator` too:
         covariates that explain the mediators.
@@ -107,6 +111,23 @@ class MediationResults(CausalResults):
                 stacklevel=caller_stacklevel(),
             )
         return Effect.of(self.estimated.proportion(), PROPORTION, alpha)
+
+    def dose_response(
+        self,
+        grid: ArrayLike | None = None,
+        *,
+        alpha: float = 0.05,
+        bandwidth: float | None = None,
+        trim: float = TRIM,
+    ) -> NoReturn:
+        """Not available: the treatment of a mediation has two levels."""
+        del grid, alpha, bandwidth, trim
+        raise NotAvailableError(
+            f"a mediation compares two levels of {self.design.treatment_name!r} and has no curve: "
+            "potential_outcomes() are the expected outcomes at each, the column effect of "
+            "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
+            "the formula without its mediators and with treatment='continuous'"
+        )
 
     def test_equal_arms(self) -> NoReturn:
         """Not available: the test of no total effect is ``wald_test("TE = 0")``."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scipy.special import ndtri
-
 from cstonet.mediation_results import MediationResults
 from cstonet.tables import Table, table_with_headers
 
@@ -51,7 +49,7 @@ def mediator_table(results: MediationResults) -> Table:
     return table_with_headers(cells, headers, _WIDTHS, footer=footer)
 
 
-def mediation_notes(results: MediationResults) -> Iterator[str]:
+def mediation_notes(results: MediationResults, alpha: float) -> Iterator[str]:
     """What the effects are, what they assume, how they divide, what was bounded."""
     design = results.design
     control, treated = (str(level) for level in design.treatment_levels)
@@ -69,13 +67,14 @@ def mediation_notes(results: MediationResults) -> Iterator[str]:
         "outcome, of treatment and mediators, or of mediators and outcome, and no common cause of "
         "the latter two is itself changed by the treatment. No data can confirm this."
     )
-    yield _note_share(results)
+    yield _note_share(results, alpha)
     yield (
         f"Mediators: held, in how many of the supports found for the outcome; effect of "
         f"{treatment} on the mediator, doubly robust; path, the interventional indirect effect: "
         f"change of the {risk} {outcome} under {treated} if this mediator alone were drawn from "
         f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
     )
+    yield from _note_levels(results)
     yield _note_ratio(results)
     if results.plan.repeats > 1:
         yield (
@@ -84,18 +83,34 @@ def mediation_notes(results: MediationResults) -> Iterator[str]:
         )
 
 
-def _note_share(results: MediationResults) -> str:
+def _note_levels(results: MediationResults) -> Iterator[str]:
+    """Which level of a labelled mediator is coded 1; 0 and 1, False and True go without saying."""
+    mediators = results.design.mediators
+    if mediators is None:
+        return
+    coded = [
+        f"{name} = {levels[1]} (not {levels[0]})"
+        for name, levels in zip(mediators.names, mediators.levels, strict=True)
+        if levels and levels != (0, 1)
+    ]
+    if coded:
+        shown = "; ".join(coded[:_ROWS]) + ("; ..." if len(coded) > _ROWS else "")
+        yield (
+            f"Mediators with two levels, of which 1 stands for: {shown}; the effect is a change of "
+            "its probability."
+        )
+
+
+def _note_share(results: MediationResults, alpha: float) -> str:
     if results.estimated.uncertain_total:
         return (
             "Proportion mediated not shown: TE is within three standard errors of zero, where a "
             "share of it says little."
         )
-    share = results.estimated.proportion()
-    estimate, error = float(share.estimates[0]), float(share.standard_errors[0])
-    half = float(-ndtri(0.025)) * error
+    share = results.proportion_mediated(alpha=alpha)
     return (
-        f"Proportion mediated NIE/TE = {estimate:.3f} (std err {error:.3f}, 95% interval "
-        f"{estimate - half:.3f} to {estimate + half:.3f}, delta method)."
+        f"Proportion mediated NIE/TE = {share.estimate:.3f} (std err {share.se:.3f}, "
+        f"{100 * (1 - alpha):g}% interval {share.lower:.3f} to {share.upper:.3f}, delta method)."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,21 +15,17 @@ from .covariates import CovariateSpec, array_to_frame
 from .errors import (
     ConstantMediatorError,
     DataError,
+    DuplicateColumnError,
     FormulaError,
+    InfiniteValuesError,
     LengthMismatchError,
-    MediatorLeakError,
     MediatorTypeError,
     NotAvailableError,
 )
 from .formula import Formula, Selected, Term, select_columns
+from .mediator_leaks import check_arms_of, check_leaks
+from .roles import Family, Vector, counted, numbers_as_text
 from .sources import Sources
-
-if TYPE_CHECKING:
-    from .roles import Family, Vector
-
-# Two columns that correlate to this accuracy hold the same numbers in other units.
-_SAME = 1e-10
-_PROBE = 64  # rows that rule out nearly every covariate as a copy of a mediator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +97,14 @@ class RawMediators:
         if isinstance(values, pd.DataFrame):
             frame = as_frame(values)
         else:
-            array = np.asarray(values)
+            try:
+                # A mask is left on, for array_to_frame to see.
+                array = np.asanyarray(values)
+            except ValueError:
+                raise DataError(
+                    "mediators must have one row per unit and a column per mediator; its rows "
+                    "differ in length."
+                ) from None
             array = array[:, None] if array.ndim == 1 else array
             if array.ndim != 2:
                 raise DataError(
@@ -130,6 +133,7 @@ class RawMediators:
         X: NDArray[np.floating],
         covariates: Sequence[str],
         kind: str,
+        weights: NDArray[np.float64] | None = None,
     ) -> Mediators:
         """The mediators as numbers, or the error that says what is wrong with them.
 
@@ -141,6 +145,8 @@ class RawMediators:
             Covariates, called `covariates`.
         kind
             Kind of treatment.
+        weights : (n,) or None
+            Row weights; what the mediators are is decided by the rows of positive weight.
         """
         if kind != "binary":
             raise NotAvailableError(
@@ -148,12 +154,20 @@ class RawMediators:
                 "of two levels, or define two groups in the formula, for example I(dose > c)."
             )
         order = {name: position for position, name in enumerate(self.selected.columns)}
-        columns = sorted(self._columns(), key=lambda column: order.get(column[0], len(order)))
+        columns = sorted(
+            self._columns(weights), key=lambda column: order.get(column[0], len(order))
+        )
         names = tuple(name for name, _, _ in columns)
         check_unique(names)
+        for name in set(names) & set(covariates):
+            raise DuplicateColumnError(
+                f"A covariate and a mediator are both called {name!r}. Rename one of them."
+            )
         values = np.column_stack([values for _, values, _ in columns])
         levels = tuple(levels for _, _, levels in columns)
-        _check_leaks(names, values, y, codes, X, covariates)
+        own, arms = counted(values, weights), counted(codes, weights)
+        check_leaks(names, own, counted(y, weights), arms, counted(X, weights), covariates)
+        check_arms_of(names, own, arms, np.array([bool(found) for found in levels]))
         return Mediators(
             names=names,
             values=values,
@@ -161,32 +175,51 @@ class RawMediators:
             levels=levels,
         )
 
-    def _columns(self) -> Iterator[tuple[str, NDArray[np.float64], tuple[Any, ...]]]:
-        """Name, numbers and levels (none if gaussian) of each mediator."""
+    def _columns(
+        self, weights: NDArray[np.float64] | None
+    ) -> Iterator[tuple[str, NDArray[np.float64], tuple[Any, ...]]]:
+        """Name, numbers and levels (none if gaussian) of each mediator.
+
+        A row of weight zero may have a value that is none of two levels: it gets the first.
+        """
         numeric = tuple(n for n in self.selected.columns if n in self.sources.numeric.columns)
         for name in self.selected.columns:
             if name not in numeric:
-                yield self._labelled(name)
+                yield self._labelled(name, weights)
         if not numeric and not self.selected.terms:
             return
+        for name in numeric:
+            infinite = int(np.isinf(self.sources.numeric[name].to_numpy()).sum())
+            if infinite:
+                raise InfiniteValuesError(
+                    f"The mediator {name!r} is infinite in {infinite} of {len(self.sources)} rows. "
+                    "Correct these rows or leave them out."
+                )
         spec = CovariateSpec.fit(Selected(numeric, self.selected.terms), self.sources)
         built = spec.build(self.sources).astype(np.float64)
         for name, column in zip(spec.names, built.T, strict=True):
-            values = np.unique(column)
+            values = np.unique(counted(column, weights))
             if len(values) == 1:
-                raise _constant(name, values[0].item())
+                raise _constant(name, values[0].item(), weights)
             if len(values) == 2:
                 yield name, (column == values[1]).astype(np.float64), tuple(values.tolist())
             else:
                 yield name, column, ()
 
-    def _labelled(self, name: str) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
+    def _labelled(
+        self, name: str, weights: NDArray[np.float64] | None
+    ) -> tuple[str, NDArray[np.float64], tuple[Any, ...]]:
         """A column of booleans, text or categories, which must have two levels."""
+        if numbers_as_text(self.sources.other[name]):
+            raise MediatorTypeError(
+                f"The mediator {name!r} holds numbers that are written as text. Convert it with "
+                "pandas.to_numeric."
+            )
         column = describe(self.sources.other[name])
         codes = column.codes(self.sources.other[name])
-        present = np.unique(codes)
+        present = np.unique(counted(codes, weights))
         if len(present) == 1:
-            raise _constant(name, column.levels[present[0]])
+            raise _constant(name, column.levels[present[0]], weights)
         if len(present) > 2:
             found = [column.levels[code] for code in present]
             raise MediatorTypeError(
@@ -224,60 +257,9 @@ def check_parts(parsed: Formula, frame: pd.DataFrame) -> None:
         )
 
 
-def _constant(name: str, value: Any) -> ConstantMediatorError:
+def _constant(name: str, value: Any, weights: NDArray[np.float64] | None) -> ConstantMediatorError:
+    positive = "" if weights is None else " with positive weight"
     return ConstantMediatorError(
-        f"The mediator {name!r} is {value!r} in all rows, so nothing can act through it. Take it "
-        "out of the mediators, or check the filter that selected the rows."
+        f"The mediator {name!r} is {value!r} in all rows{positive}, so nothing can act through it. "
+        "Take it out of the mediators, or check the filter that selected the rows."
     )
-
-
-def _check_leaks(
-    names: tuple[str, ...],
-    values: NDArray[np.float64],
-    y: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    X: NDArray[np.floating],
-    covariates: Sequence[str],
-) -> None:
-    """Refuse mediators that are the outcome, the treatment, a covariate or each other."""
-    scaled = _standardised(values)
-    n = len(scaled)
-    for other, what, why in (
-        (y, "the outcome", "an outcome cannot explain itself"),
-        (codes.astype(np.float64), "the treatment", "nothing of it is left to act directly"),
-    ):
-        close = np.abs(scaled.T @ _standardised(other[:, None])[:, 0]) / n
-        for j in np.flatnonzero(close > 1 - _SAME):
-            raise MediatorLeakError(
-                f"The mediator {names[j]!r} is {what}, possibly in other units or relabelled: "
-                f"{why}. Take it out of the mediators."
-            )
-    pairs = np.abs(scaled.T @ scaled) / n
-    for j, k in np.argwhere(np.triu(pairs > 1 - _SAME, k=1)):
-        raise MediatorLeakError(
-            f"The mediators {names[j]!r} and {names[k]!r} are the same up to units. Keep one."
-        )
-    # A few rows rule out nearly every covariate, so that a wide X costs nothing.
-    few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
-    for name, own, standard in zip(names, values.T, scaled.T, strict=True):
-        for near in _parallel(few, own[:_PROBE] - own[0]):
-            column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
-            if abs(float(column @ standard)) / n > 1 - _SAME:
-                raise MediatorLeakError(
-                    f"The mediator {name!r} is also among the covariates, as "
-                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
-                    "after it: keep one."
-                )
-
-
-def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Columns (m, p) that are multiples of a direction (m,), up to rounding of float32."""
-    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
-    return np.flatnonzero(np.abs(direction @ columns) >= (1 - 1e-5) * size)
-
-
-def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns (n, k) with mean zero and mean square one; constant ones become zero."""
-    centred = columns - columns.mean(axis=0)
-    size = np.sqrt(np.mean(centred**2, axis=0))
-    return np.asarray(centred / np.where(size > 0, size, 1.0))

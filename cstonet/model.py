@@ -210,7 +210,7 @@ class CausalStoNet:
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads = thread_count(n_jobs)
         design = self.design
-        check_folds(design.treatment, design.treatment_levels, plan.folds)
+        check_folds(design.treatment, design.treatment_levels, plan.folds, design.weights)
         if design.mediators is not None:
             return self._fit_mediation(plan, threads, progress, began)
         with progress_reporter(progress) as report:
@@ -287,8 +287,7 @@ class CausalStoNet:
         with progress_reporter(progress) as report:
             networks, repetitions = train_mediation(design, plan, threads=threads, progress=report)
         fold = fold_numbers(networks.outcome.splits, plan.folds, len(design.y))
-        prediction = averaged(repetitions)
-        nuisances = mediation_nuisances(design, prediction, fold)
+        nuisances = mediation_nuisances(design, averaged(repetitions), fold)
         singles = [estimate_repetition(design, one, fold, plan.clip) for one in repetitions]
         estimated = estimate_mediation(nuisances, clip=plan.clip).over_repetitions(singles)
         return MediationResults(
@@ -296,7 +295,7 @@ class CausalStoNet:
             plan=plan,
             estimated=estimated,
             mediation=nuisances,
-            mediators=mediator_table(design, networks, nuisances, prediction, plan.clip),
+            mediators=mediator_table(design, networks, repetitions, fold, plan.clip),
             selection=mediation_selection(design, networks),
             networks=networks,
             notes=training_notes(networks.outcome)

@@ -12,7 +12,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from cstonet.checks import (
     check_choice,
@@ -30,6 +30,7 @@ Auto: TypeAlias = Literal["auto"]
 Activation: TypeAlias = Literal["tanh", "sigmoid", "relu"]
 Decay: TypeAlias = Literal["none", "polynomial", "cosine"]
 VarianceKind: TypeAlias = Literal["paper", "influence"]
+VarianceChoice: TypeAlias = Literal["auto", "paper", "influence"]
 # Columns with the columns that each depends on.
 Neighbours: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -302,7 +303,7 @@ class FitOptions:
         Propensities are clipped to [clip, 1 - clip].
     variance
         ``"paper"``: V̂_τ of the paper's appendix; ``"influence"``: variance of the influence
-        function.
+        function, the only one for doses and mediations; ``"auto"``: the first where there is one.
     outlier_limit
         Standardised covariates are held within ± this.
     pack_bytes
@@ -330,7 +331,7 @@ class FitOptions:
     repeats: int = 1
     validation_fraction: float = 0.2
     clip: float = 0.01
-    variance: VarianceKind = "paper"
+    variance: VarianceChoice = "auto"
     outlier_limit: float = 1e6
     pack_bytes: int = 4 * 2**30
     imputations: int = 20
@@ -352,7 +353,7 @@ class FitOptions:
         check_integer(self, "repeats", 1, 1000)
         check_number(self, "validation_fraction", 0, 0.5)
         check_number(self, "clip", 0, 0.5, open_high=True)
-        check_choice(self, "variance", ("paper", "influence"))
+        check_choice(self, "variance", get_args(VarianceChoice))
         check_integer(self, "pack_bytes", 0, 2**62)
         check_integer(self, "imputations", 2, 10_000)
         check_integer(self, "candidates", 2, 100_000)

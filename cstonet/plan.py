@@ -22,6 +22,7 @@ from cstonet.options import (
     SearchOptions,
     StageOptions,
     TrainingOptions,
+    VarianceChoice,
     VarianceKind,
 )
 
@@ -159,13 +160,33 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         seed=seed,
         validation_fraction=options.validation_fraction,
         clip=options.clip,
-        variance=options.variance,
+        variance=influence_only(options.variance, "a continuous treatment")
+        if continuous
+        else ("paper" if options.variance == "auto" else options.variance),
         outlier_limit=options.outlier_limit,
         pack_bytes=options.pack_bytes,
         imputations=options.imputations,
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
     )
+
+
+def influence_only(variance: VarianceChoice, what: str) -> VarianceKind:
+    """The variance of effects that have no other than that of their influence function.
+
+    Parameters
+    ----------
+    variance
+        As asked for.
+    what
+        What the fit has, for the message.
+    """
+    if variance == "paper":
+        raise OptionError(
+            f"variance='paper' is that of potential-outcome means, and with {what} the effects are "
+            "no differences of such means. Leave the option out, or use variance='influence'."
+        )
+    return "influence"
 
 
 def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neighbours | None:

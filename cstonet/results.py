@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cstonet import diagnostics
 from cstonet.errors import (
-    MissingValuesError,
     NotAvailableError,
     OptionError,
-    UnknownColumnError,
     UnseenLevelError,
 )
 from cstonet.estimators import (
@@ -360,19 +358,12 @@ class CausalResults(EffectInference):
     def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
         """Codes of the treatments that new units received, shape (m,)."""
         name, levels = self.design.treatment_name, self.design.treatment_levels
-        if not isinstance(data, pd.DataFrame) or name not in data.columns:
-            raise UnknownColumnError(
-                f"data: predict needs a frame with the treatment column {name!r}; for the outcome "
-                "under either treatment use potential_outcomes"
-            )
-        if data[name].isna().any():
-            raise MissingValuesError(
-                f"data: column {name!r} has {data[name].isna().sum()} missing values; "
-                "fill or drop them, or use potential_outcomes"
-            )
+        received = self.design.received.read(
+            data, "for the outcome under every treatment use potential_outcomes"
+        )
         # A plain dictionary equates 1, 1.0 and True, as the user does.
         lookup = {level: code for code, level in enumerate(levels)}
-        values = data[name].tolist()
+        values = received.tolist()
         unseen = [value for value in values if value not in lookup]
         if unseen:
             raise UnseenLevelError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from .errors import (
 from .formula import named_column
 from .sources import Gaps
 
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial"]
 TreatmentKind = Literal["binary", "multilevel", "continuous"]
 
@@ -135,7 +136,19 @@ class Vector:
         return Vector(self.name, self.values.loc[keep], gaps, self.columns)
 
 
-def outcome_values(outcome: Vector, family: Family | None) -> tuple[NDArray[np.float64], Family]:
+def counted(values: NDArray[_Scalar], weights: NDArray[np.float64] | None) -> NDArray[_Scalar]:
+    """The rows of `values` (n, ...) that count: those of positive weight. A view if all do."""
+    return values if weights is None or weights.all() else values[weights > 0]
+
+
+def rows_that_count(own: NDArray[Any], weights: NDArray[np.float64] | None) -> str:
+    """How many rows count, for a message."""
+    return f"{len(own)} rows" + ("" if weights is None else " with positive weight")
+
+
+def outcome_values(
+    outcome: Vector, family: Family | None, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], Family]:
     """The outcome as numbers, and its family.
 
     Parameters
@@ -144,6 +157,8 @@ def outcome_values(outcome: Vector, family: Family | None) -> tuple[NDArray[np.f
         The outcome, without gaps.
     family : {"gaussian", "binomial"} or None
         None: binomial for a boolean or 0/1 outcome, otherwise gaussian.
+    weights : (n,) or None
+        Row weights; an outcome that varies only in rows of weight zero is constant.
 
     Returns
     -------
@@ -160,10 +175,12 @@ def outcome_values(outcome: Vector, family: Family | None) -> tuple[NDArray[np.f
         )
     y = values.to_numpy(dtype=np.float64, copy=True)
     _check_finite(y, f"outcome {outcome.name!r}")
-    if (y == y[0]).all():
+    own = counted(y, weights)
+    if (own == own[0]).all():
         raise ConstantOutcomeError(
-            f"The outcome {outcome.name!r} is {y[0]:g} in all {len(y)} rows, so there is nothing "
-            "to explain. Check the column, or the filter that selected the rows."
+            f"The outcome {outcome.name!r} is {own[0]:g} in all {rows_that_count(own, weights)}, "
+            "so there is nothing to explain. Check the column, or the filter that selected the "
+            "rows."
         )
     zero_one = bool(np.isin(y, (0.0, 1.0)).all())
     if family == "binomial" and not zero_one:
@@ -240,6 +257,14 @@ def _kind(values: pd.Series, levels: tuple[Any, ...]) -> TreatmentKind:
     return "multilevel"
 
 
+def looks_continuous(treatment: Vector, kind: TreatmentKind | None) -> bool:
+    """Whether a treatment, which may have gaps, would be analysed as continuous."""
+    if kind is not None:
+        return kind == "continuous"
+    values = treatment.values[~treatment.gaps.rows].infer_objects()
+    return _kind(values, _levels(values, treatment.name)) == "continuous"
+
+
 def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
     """Position of a level that the user named, or an error that lists the levels."""
     try:
@@ -280,16 +305,28 @@ def check_arms(
     weights: NDArray[np.float64] | None = None,
 ) -> None:
     """Refuse a treatment with too few units in an arm, not counting those of weight zero."""
-    counted = codes if weights is None else codes[weights > 0]
-    sizes = np.bincount(counted, minlength=len(levels))
+    sizes = np.bincount(counted(codes, weights), minlength=len(levels))
     for level, size in zip(levels, sizes, strict=True):
         if size < _MIN_ARM:
             units = "unit" if size == 1 else "units"
             positive = "" if weights is None else " with positive weight"
+            amounts = (
+                " Its levels are numbers written as text: if they are amounts, convert them with "
+                "pandas.to_numeric."
+            )
             raise OneArmedError(
                 f"The arm {name} = {level!r} has {size} {units}{positive}; at least {_MIN_ARM} "
                 "are needed in each arm. Add rows, or check the filter that selected them."
+                + (amounts if numbers_as_text(pd.Series(levels, dtype=object)) else "")
             )
+
+
+def numbers_as_text(values: pd.Series) -> bool:
+    """Whether a column of text, of more than two levels, holds nothing but numbers."""
+    if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
+        return False
+    different = pd.Series(values.unique())
+    return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
 
 
 def _levels(values: pd.Series, name: str) -> tuple[Any, ...]:

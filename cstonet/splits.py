@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.errors import OneArmedError, TooFewRowsError
+from cstonet.roles import counted
 
 # First words of the seed sequences, so that folds and validation rows have streams of their own.
 _FOLDS, _VALIDATION = 1, 2
@@ -52,8 +53,10 @@ def make_splits(
         Rows that may be trained on; the others (of weight zero) are predicted only.
     """
     splits = []
+    # Dealt apart, rows that only predict leave the folds of the others as they would be without.
+    dealt = strata + (strata.max() + 1) * ~trainable
     for repeat in range(repeats):
-        fold = assign_folds(strata, folds, np.random.default_rng([_FOLDS, seed, repeat]))
+        fold = assign_folds(dealt, folds, np.random.default_rng([_FOLDS, seed, repeat]))
         for k in range(folds):
             train = np.flatnonzero(trainable & ((fold != k) | (folds == 1)))
             rng = np.random.default_rng([_VALIDATION, seed, repeat, k])
@@ -92,7 +95,12 @@ def _spread_sample(
     return chosen
 
 
-def check_folds(treatment: NDArray[np.int64], levels: tuple[object, ...], folds: int) -> None:
+def check_folds(
+    treatment: NDArray[np.int64],
+    levels: tuple[object, ...],
+    folds: int,
+    weights: NDArray[np.float64] | None = None,
+) -> None:
     """Raise an error unless every fold can train on at least two units of each arm.
 
     Parameters
@@ -103,16 +111,19 @@ def check_folds(treatment: NDArray[np.int64], levels: tuple[object, ...], folds:
         The treatment's values.
     folds
         Number of folds.
+    weights : (n,) or None
+        Row weights; rows of weight zero train nothing.
 
     Raises
     ------
     TooFewRowsError, OneArmedError
     """
-    n = len(treatment)
+    treatment = counted(treatment, weights)
+    n, positive = len(treatment), "" if weights is None else " with positive weight"
     if folds > n:
         raise TooFewRowsError(
-            f"{folds} folds need at least {folds} rows, but there are {n}. Use fewer folds, or "
-            "folds=1 to train and estimate on the same rows."
+            f"{folds} folds need at least {folds} rows{positive}, but there are {n}. Use fewer "
+            "folds, or folds=1 to train and estimate on the same rows."
         )
     # One unit per fold leaves two or more to train on, whichever fold is left out, from three
     # folds on; two folds need two units each.
@@ -121,6 +132,6 @@ def check_folds(treatment: NDArray[np.int64], levels: tuple[object, ...], folds:
         units = int(np.sum(treatment == code))
         if units < needed:
             raise OneArmedError(
-                f"Treatment arm {level!r} has {units} unit(s); with {folds} fold(s) an effect "
-                f"needs at least {needed} in each arm. Use fewer folds, or more data."
+                f"Treatment arm {level!r} has {units} unit(s){positive}; with {folds} fold(s) an "
+                f"effect needs at least {needed} in each arm. Use fewer folds, or more data."
             )

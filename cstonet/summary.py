@@ -11,6 +11,7 @@ import numpy as np
 from cstonet import dose_summary
 from cstonet.diagnostics import arm_separation
 from cstonet.dose_results import DoseResults
+from cstonet.inference import check_alpha
 from cstonet.mediation_results import MediationResults
 from cstonet.mediation_summary import (
     MEDIATION_SELECTION_NOTE,
@@ -57,12 +58,13 @@ def summarize(results: CausalResults, *, alpha: float = 0.05) -> CausalSummary:
     CausalSummary
         A statsmodels `Summary`: print it, or call `as_html`, `as_latex`, `as_csv`.
     """
+    check_alpha(alpha)
     tables = [_header(results), _effects(results, alpha), _selection(results)]
     if results.design.treatment_kind == "multilevel":
         tables.insert(1, _arms(results))
     if isinstance(results, MediationResults):
         tables.insert(2, mediator_table(results))
-    return CausalSummary(tables, _notes(results))
+    return CausalSummary(tables, _notes(results, alpha))
 
 
 # Header ------------------------------------------------------------------------------------------
@@ -247,13 +249,13 @@ def _format_strength(strength: float) -> str:
 # Notes -------------------------------------------------------------------------------------------
 
 
-def _notes(results: CausalResults) -> list[str]:
+def _notes(results: CausalResults, alpha: float) -> list[str]:
     """What the reader must know to read the numbers, then what training had to say."""
     if isinstance(results, DoseResults):
         estimand = [dose_summary.note_estimand(results)]
         overlap = [dose_summary.note_density(results), dose_summary.note_overlap(results)]
     elif isinstance(results, MediationResults):
-        estimand, overlap = list(mediation_notes(results)), [_note_overlap(results)]
+        estimand, overlap = list(mediation_notes(results, alpha)), [_note_overlap(results)]
     else:
         estimand, overlap = [_note_estimand(results)], [_note_overlap(results)]
     notes = [*estimand, _note_errors(results), *_notes_data(results), *overlap]

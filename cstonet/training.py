@@ -125,7 +125,7 @@ def train_networks(
     fitted, data
         The networks, and the data as the kernel reads them.
     """
-    strata = design.treatment if design.dose is None else dose_strata(design.dose)
+    strata = design.treatment if design.dose is None else dose_strata(design.dose, design.weights)
     if design.family == "binomial":
         strata = strata * 2 + design.y.astype(np.int64)
     weights = np.ones(len(design.y)) if design.weights is None else design.weights

@@ -26,6 +26,8 @@ from cstonet.estimators.nuisances import FloatArray
 _CANDIDATES = 0.5 * 2.0 ** (np.arange(17) / 4)
 # Share of the units beyond either end of the doses that a curve is estimated for.
 TRIM = 0.025
+# Below this many units a line and the spread around it are not estimated but copied.
+FEWEST = 3.0
 # Bins of the dose on which bandwidths are compared.
 _BINS = 401
 
@@ -42,6 +44,8 @@ class DoseCurve:
         θ̂(a).
     influence : (n, k) float64
         Influence values of the estimates.
+    effective : (k,) float64
+        Units that each estimate rests on: as many equally weighted ones would be as precise.
     bandwidth : float
         Standard deviation of the gaussian kernel.
     n_bounded : int
@@ -51,14 +55,15 @@ class DoseCurve:
     doses: FloatArray
     estimates: FloatArray
     influence: FloatArray
+    effective: FloatArray
     bandwidth: float
     n_bounded: int
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Standard errors of the estimates, shape (k,)."""
+        """Standard errors of the estimates, shape (k,); NaN where too few units decide."""
         errors: FloatArray = np.sqrt(np.mean(self.influence**2, axis=0) / len(self.influence))
-        return errors
+        return np.where(self.effective >= FEWEST, errors, np.nan)
 
 
 def dose_support(nuisances: DoseNuisances, trim: float) -> tuple[float, float]:
@@ -104,23 +109,32 @@ def estimate_curve(
         bandwidth = cross_validated_bandwidth(nuisances.dose, pseudo, weights, inside)
     plug_in = nuisances.mu_at(doses)
     average = weights @ plug_in / nuisances.n
-    estimates = np.empty(len(doses))
+    estimates, effective = np.empty(len(doses)), np.empty(len(doses))
     # The average over the units is one part of the estimate, the local regression the other.
     influence: FloatArray = weights[:, None] * (plug_in - average)
     for k, dose in enumerate(doses):
-        value, own = _local_linear(nuisances.dose - dose, correction, weights, bandwidth)
+        t = (nuisances.dose - dose) / bandwidth
+        kernel = _kernel(t, weights)
+        value, own = _local_linear(t, correction, kernel)
         estimates[k] = average[k] + value
         influence[:, k] += own
-    return DoseCurve(doses, estimates, influence, bandwidth, stabilised.n_bounded)
+        effective[k] = kernel.sum() ** 2 / np.sum(kernel**2)
+    return DoseCurve(doses, estimates, influence, effective, bandwidth, stabilised.n_bounded)
+
+
+def _kernel(t: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weights (n,) of units at distances t, in bandwidths, from a dose."""
+    # Relative to the nearest unit, so that the kernel does not vanish between far doses. One of
+    # weight zero may be nearer still.
+    nearest = np.min(t[weights > 0] ** 2)
+    values: FloatArray = weights * np.exp(0.5 * np.minimum(nearest - t**2, 0.0))
+    return values
 
 
 def _local_linear(
-    distance: FloatArray, response: FloatArray, weights: FloatArray, bandwidth: float
+    t: FloatArray, response: FloatArray, kernel: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Intercept of a kernel-weighted line at distance zero, and its influence values (n,)."""
-    t = distance / bandwidth
-    # Relative to the nearest unit, so that the kernel does not vanish between far doses.
-    kernel = weights * np.exp(0.5 * (np.min(t**2) - t**2))
+    """Intercept of a kernel-weighted line at distance t = 0, and its influence values (n,)."""
     s0, s1, s2 = kernel.sum(), kernel @ t, kernel @ t**2
     determinant = s0 * s2 - s1**2
     if not determinant > 1e-10 * s0 * max(float(s2), np.finfo(float).tiny):

@@ -33,6 +33,7 @@ from cstonet.estimators.nuisances import (
     clip_propensity,
     mean_one,
 )
+from cstonet.estimators.repetitions import variance_over_repetitions
 
 EFFECTS = ("TE", "NDE", "NIE")
 PROPORTION = "NIE/TE"
@@ -137,21 +138,16 @@ class MediationEffects:
     def over_repetitions(self, singles: Sequence[MediationEffects]) -> MediationEffects:
         """The same estimates, with the covariance of a single repetition of the cross-fitting.
 
-        Nuisances that are averaged over repetitions weight units more evenly than those of any
-        one, and the variance of their influence function is too small by as much. So it is taken
-        from each repetition, averaged, and what the repetitions differ by is added (Chernozhukov
-        and others 2018).
-
         Parameters
         ----------
         singles : sequence of MediationEffects
             Estimates from each repetition by itself.
         """
-        parts = []
-        for single in singles:
-            gap = single.effects.estimates - self.effects.estimates
-            parts.append(single.effects.covariance + np.outer(gap, gap))
-        effects = dataclasses.replace(self.effects, covariance=np.mean(parts, axis=0))
+        covariance = variance_over_repetitions(
+            self.effects.estimates,
+            [(single.effects.estimates, single.effects.covariance) for single in singles],
+        )
+        effects = dataclasses.replace(self.effects, covariance=covariance)
         return dataclasses.replace(self, effects=effects)
 
 

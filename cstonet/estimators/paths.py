@@ -20,6 +20,7 @@ the unit's other mediators, and both_ja over both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from cstonet.estimators.aipw import estimate_effects
 from cstonet.estimators.mediation import MediationNuisances
 from cstonet.estimators.nuisances import FloatArray, Nuisances, clip_propensity, mean_one
+from cstonet.estimators.repetitions import variance_over_repetitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,19 @@ class Estimates:
 
     values: FloatArray
     errors: FloatArray
+
+    def over_repetitions(self, singles: Sequence[Estimates]) -> Estimates:
+        """The same estimates, with the errors of a single repetition of the cross-fitting.
+
+        Parameters
+        ----------
+        singles : sequence of Estimates
+            Estimates from each repetition by itself.
+        """
+        variance = variance_over_repetitions(
+            self.values, [(single.values, single.errors**2) for single in singles]
+        )
+        return Estimates(self.values, np.sqrt(variance))
 
 
 def estimate_paths(

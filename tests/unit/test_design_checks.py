@@ -403,3 +403,37 @@ def test_weights_of_zero_do_not_make_an_arm(frame):
 def test_huge_weights_do_not_overflow(frame):
     design = fit(frame, weights=np.full(N, 1e308))
     np.testing.assert_array_equal(design.weights, 1.0)
+
+
+def test_rows_of_weight_zero_do_not_make_an_outcome_vary(frame):
+    weights = np.where(np.arange(N) < 12, 1.0, 0.0)
+    with pytest.raises(ConstantOutcomeError, match="is 3 in all 12 rows with positive weight"):
+        fit(frame.assign(y=np.where(weights > 0, 3.0, frame["y"])), weights=weights)
+
+
+def test_amounts_written_as_text(frame):
+    doses = frame["x2"].round(2).astype(str)
+    with pytest.raises(OneArmedError, match=r"numbers written as text.*to_numeric"):
+        fit(frame.assign(treat=doses), "y ~ treat | x1")
+    with pytest.raises(OneArmedError) as caught:
+        fit(frame.assign(treat=["a"] + ["b"] * (N - 1)))
+    assert "text" not in str(caught.value)
+
+
+def test_advice_on_gaps_outside_the_covariates_works(frame):
+    gaps = with_value(with_value(frame, "y", 2, np.nan), "x1", 5, np.nan)
+    for missing in ("raise", "mar"):
+        with pytest.raises(MissingValuesError, match=r"dropna\(subset=\['y'\]\)"):
+            fit(gaps, missing=missing)
+    assert fit(gaps.dropna(subset=["y"]), missing="mar").gaps.rows.size == 1
+    with pytest.raises(MissingValuesError, match=r"without np\.exp\(y\), and impute"):
+        fit(gaps, "np.exp(y) ~ treat | .")
+
+
+def test_a_copy_in_the_rows_that_count_is_a_copy(frame):
+    weights = np.where(np.arange(N) < 12, 1.0, 0.0)
+    there = weights > 0
+    with pytest.raises(DataError, match="'x1' equals the outcome"):
+        fit(frame.assign(x1=np.where(there, frame["y"], 0.0)), weights=weights)
+    with pytest.raises(TreatmentLeakError, match="'x1' is the treatment"):
+        fit(frame.assign(x1=np.where(there, 2.0 * frame["treat"], 7.0)), weights=weights)

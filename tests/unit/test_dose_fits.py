@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,11 +21,15 @@ from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
     OptionError,
+    OutlyingDoseWarning,
+    PointMassWarning,
+    ThinSupportWarning,
     TooFewRowsError,
     TreatmentLeakError,
     UnknownColumnError,
 )
 from cstonet.estimators.dispersion import Dispersion
+from cstonet.estimators.dose_curve import estimate_curve
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 
 FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
@@ -143,7 +148,7 @@ def test_curve_and_its_table(simulation, fitted):
     response = fitted.dose_response()
     table = response.table
     assert list(table) == [
-        "dose", "estimate", "se", "lower", "upper", "uniform_lower", "uniform_upper",
+        "dose", "estimate", "se", "lower", "upper", "uniform_lower", "uniform_upper", "effective",
     ]  # fmt: skip
     assert len(table) == 50
     low, high = response.support
@@ -168,9 +173,47 @@ def test_options_of_the_curve(fitted):
     assert wide.bandwidth == 3.0
     assert wide.table["se"].iloc[0] < fitted.dose_response(5.0, bandwidth=0.2).table["se"].iloc[0]
     assert fitted.dose_response(trim=0.2).support[0] > fitted.dose_response().support[0]
-    for option in ({"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan}):
+    for option in (
+        {"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan},
+        {"alpha": "5%"}, {"alpha": None}, {"trim": "none"}, {"trim": None},
+        {"bandwidth": "wide"}, {"bandwidth": [1.0, 2.0]}, {"bandwidth": True},
+        {"bandwidth": 1e-300},
+    ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(option))):
             fitted.dose_response(**option)
+
+
+def test_units_behind_a_point_are_counted(simulation, fitted):
+    dose = simulation.data["dose"].to_numpy()
+    table = fitted.dose_response([4.0, 6.0], bandwidth=0.5).table
+    kernel = np.exp(-0.5 * ((dose - table["dose"].to_numpy()[:, None]) / 0.5) ** 2)
+    expected = kernel.sum(axis=1) ** 2 / (kernel**2).sum(axis=1)
+    np.testing.assert_allclose(table["effective"], expected)
+    assert np.isfinite(table["se"]).all()
+    with pytest.warns(ThinSupportWarning, match="at 50 of 50 doses .*fewer than 10") as caught:
+        table = fitted.dose_response(bandwidth=1e-3).table
+    assert caught[0].filename == __file__
+    without = table["effective"] < 3
+    assert without.any()
+    assert table.loc[without, ["se", "lower", "uniform_upper"]].isna().all().all()
+    assert np.isfinite(table["estimate"]).all()
+    assert np.isfinite(table.loc[~without]).all().all()
+
+
+def test_nearest_unit_may_have_no_weight(simulation, fitted):
+    """Beside a dose of weight zero the kernel is centred on the nearest unit that counts."""
+    nuisances = fitted.dose_nuisances
+    order = np.argsort(nuisances.dose)
+    middle, weights = order[250], np.ones(500)
+    weights[order[230:270]] = 0
+    results = estimate_curve(
+        replace(nuisances, weights=weights),
+        nuisances.dose[[middle]],
+        support=(3.0, 7.0),
+        clip=0.01,
+        bandwidth=1e-3,
+    )
+    assert np.isfinite(results.estimates).all()
 
 
 def test_grid_outside_the_data(fitted):
@@ -191,7 +234,14 @@ def test_grid_outside_the_data(fitted):
     [
         ([[1.0, 2.0]], "one-dimensional"),
         ([], "shape is"),
-        (["low", "high"], "must hold numbers"),
+        (["low", "high"], "it holds 'low', 'high'"),
+        (["1", "2"], "it holds '1', '2'"),
+        ("5", "it holds '5'"),
+        ([1.0, None], "1 values that are not finite"),
+        ([True], "it holds True"),
+        ({4, 5}, "it holds"),
+        ([1 + 1j], "it holds"),
+        ([[1.0], [2.0, 3.0]], "rows differ"),
         ([1.0, np.nan], "1 values that are not finite"),
         (np.inf, "not finite"),
     ],
@@ -248,6 +298,7 @@ def test_new_units(simulation, fitted):
     without = new.drop(columns="dose")
     np.testing.assert_array_equal(fitted.cate(without, dose=5.0), fitted.cate(new, dose=5.0))
     for ask in (fitted.predict, fitted.cate):
+        assert ask(new.head(0)).empty
         with pytest.raises(UnknownColumnError, match="'dose'"):
             ask(without)
         with pytest.raises(MissingValuesError, match="1 missing"):
@@ -256,12 +307,40 @@ def test_new_units(simulation, fitted):
         fitted.cate(new, dose=[4.0, 5.0])
 
 
+def test_expressions_of_new_units(simulation, options):
+    data = simulation.data.rename(columns={"dose": "d"}).assign(d=lambda f: f["d"] - f["d"].min())
+    model = cs.CausalStoNet.from_formula("y ~ np.sqrt(d) | .", data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    new = data.head(5)
+    at = results.potential_outcomes(new, dose=np.sqrt(new["d"])).to_numpy()
+    np.testing.assert_allclose(results.predict(new), np.diag(at))
+    by_name = new.drop(columns="d").assign(**{"np.sqrt(d)": np.sqrt(new["d"])})
+    np.testing.assert_array_equal(results.predict(by_name), results.predict(new))
+    for ask in (results.predict, results.cate):
+        assert len(ask(new)) == 5
+        with pytest.raises(UnknownColumnError, match=r"'d' \(for the treatment 'np.sqrt\(d\)'\)"):
+            ask(new.drop(columns="d"))
+        with pytest.raises(MissingValuesError, match="1 missing"):
+            ask(new.assign(d=[np.nan, *new["d"][1:]]))
+
+
+def test_expressions_that_depend_on_other_rows(simulation, options):
+    model = cs.CausalStoNet.from_formula("y ~ I(dose - dose.mean()) | .", simulation.data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    new = simulation.data.head(5)
+    with pytest.raises(NotAvailableError, match="depends on all rows"):
+        results.predict(new)
+    name, mean = "I(dose - dose.mean())", simulation.data["dose"].mean()
+    assert len(results.predict(new.assign(**{name: new["dose"] - mean}))) == 5
+
+
 def test_doses_that_no_unit_had(simulation, fitted):
     for ask in (
         lambda: fitted.potential_outcomes(dose=1000),
         lambda: fitted.potential_outcomes(simulation.data.head(2), dose=1000),
         lambda: fitted.cate(dose=1000),
         lambda: fitted.cate(contrast=(1000, 5)),
+        lambda: fitted.predict(simulation.data.head(2).assign(dose=[5.0, 1000.0])),
     ):
         with pytest.raises(DoseRangeError, match="extrapolate"):
             ask()
@@ -373,6 +452,13 @@ def test_bad_doses(simulation):
     data = simulation.data
     with pytest.raises(ConstantTreatmentError, match="'dose' is 3 in all"):
         cs.fit(simulation.formula, data.assign(dose=3.0))
+    weights = np.where(np.arange(500) < 100, 1.0, 0.0)
+    with pytest.raises(ConstantTreatmentError, match="is 3 in all 100 rows with positive weight"):
+        cs.fit(
+            simulation.formula,
+            data.assign(dose=np.where(weights > 0, 3.0, data["dose"])),
+            weights=weights,
+        )
     with pytest.raises(TooFewRowsError, match=r"at least 20 units .* there are 15"):
         cs.fit(simulation.formula, data.head(15))
     with pytest.raises(OptionError, match=r"reference=2: .*no reference level"):
@@ -384,12 +470,91 @@ def test_bad_doses(simulation):
     assert cs.CausalStoNet.from_formula(simulation.formula, data.assign(x6=far)).design.dose.size
 
 
+@pytest.mark.parametrize("column", ["dose", "y", "x1"])
+def test_advice_on_gaps_works(simulation, column):
+    data = simulation.data.copy()
+    data.loc[3, column] = np.nan
+    with pytest.raises(MissingValuesError, match=r"'drop'.*continuous treatment") as caught:
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+    assert "'mar'" not in str(caught.value)
+    with pytest.raises(MissingValuesError, match=r"'mar' is not available .*missing='drop'"):
+        cs.CausalStoNet.from_formula(simulation.formula, data, missing="mar")
+    model = cs.CausalStoNet.from_formula(simulation.formula, data, missing="drop")
+    assert len(model.design.dose) == 499
+
+
+def test_outlying_doses_are_named(simulation):
+    data = simulation.data.assign(dose=simulation.data["dose"].where(np.arange(500) > 0, 1e6))
+    with pytest.warns(OutlyingDoseWarning, match=r"in 1 rows \(1000000.0\)") as caught:
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        without = (np.arange(500) > 0).astype(float)
+        cs.CausalStoNet.from_formula(simulation.formula, data, weights=without)
+        cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+
+
+def test_a_dose_that_is_the_outcome(simulation):
+    data = simulation.data.assign(dose=3 - 2 * simulation.data["y"])
+    with pytest.raises(TreatmentLeakError, match="'dose' is the outcome 'y'"):
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+
+
+def test_a_dose_that_the_covariates_determine_is_noted(make_plan):
+    simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
+    results = oracle_results(simulation, make_plan())
+    text = " ".join(results.summary().as_text().split())
+    assert "all but determine" not in text
+    surprise = results.dose_nuisances.surprise
+    results.dose_nuisances = replace(
+        results.dose_nuisances, mean=results.dose_nuisances.dose - 0.1 * surprise
+    )
+    text = " ".join(results.summary().as_text().split())
+    assert "99% of its variance. They all but determine it" in text
+
+
+def test_a_point_mass_is_named(simulation, options):
+    data = simulation.data
+    for share in (0.08, 0.4):
+        zero = data.assign(dose=data["dose"].where(np.arange(500) >= share * 500, 0.0))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = cs.CausalStoNet.from_formula(simulation.formula, zero)
+        assert len(caught) == (share == 0.4)
+    assert caught[0].category is PointMassWarning
+    assert caught[0].filename == __file__
+    said = str(caught[0].message)
+    assert "'dose' is 0 for 40% of the units" in said
+    assert "treatment='multilevel'" in said
+    assert "I(dose != 0)" in said
+    text = " ".join(model.fit(options=options, seed=1, n_jobs=1).summary().as_text().split())
+    assert "40% of the units have the dose 0" in text
+    # Rows of weight zero do not make a mass, nor does a single unit.
+    heavy = np.where(np.arange(500) == 7, 1e6, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cs.CausalStoNet.from_formula(simulation.formula, data, weights=heavy)
+    weights = (zero["dose"] != 0).to_numpy(dtype=float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cs.CausalStoNet.from_formula(simulation.formula, zero, weights=weights)
+
+
 def test_folds_share_the_doses(simulation, fitted):
     dose = simulation.data["dose"].to_numpy()
     cuts = np.quantile(dose, np.linspace(0, 1, 11))
     for split in fitted.networks.splits:
         counts = np.histogram(dose[split.test], cuts)[0]
         assert counts.max() - counts.min() <= 2
+
+
+def test_variance_is_that_of_the_influence_function(simulation):
+    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+    assert model.plan().variance == model.plan(variance="influence").variance == "influence"
+    assert model.plan("paper").variance == "influence"
+    with pytest.raises(OptionError, match=r"variance='paper' .*continuous treatment"):
+        model.fit(variance="paper")
 
 
 def test_kinds_of_treatment(simulation):
@@ -400,7 +565,8 @@ def test_kinds_of_treatment(simulation):
     few = np.resize(np.arange(6), 500)
     assert kind(few).treatment_kind == "multilevel"
     assert kind(few).dose is None
-    counted = kind(few, treatment="continuous")
+    with pytest.warns(PointMassWarning, match="for 17% of the units"):
+        counted = kind(few, treatment="continuous")
     assert counted.treatment_kind == "continuous"
     np.testing.assert_array_equal(counted.dose, few)
     assert counted.treatment_levels == ()

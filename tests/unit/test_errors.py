@@ -18,8 +18,8 @@ def test_all_lists_every_class_of_the_module():
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_each_is_caught_by_the_root_and_documented(cls):
-    assert issubclass(cls, errors.CStoNetError)
+def test_each_is_caught_by_a_root_and_documented(cls):
+    assert issubclass(cls, (errors.CStoNetError, errors.CStoNetWarning))
     assert cls.__doc__
     assert cls.__name__ in (errors.__doc__ or "")
 
@@ -42,6 +42,7 @@ def test_message_prints_as_written_and_survives_a_process_boundary(cls):
         (errors.OutcomeTypeError, TypeError),
         (errors.TreatmentTypeError, TypeError),
         (errors.NumericalError, RuntimeError),
+        (errors.CStoNetWarning, UserWarning),
         (errors.UnknownColumnError, errors.DataError),
         (errors.TreatmentLeakError, errors.DataError),
     ],

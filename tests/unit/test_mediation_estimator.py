@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 from cstonet.datasets import linear_mediation, one_mediator, three_mediators
 from cstonet.errors import NumericalError
 from cstonet.estimators import (
+    Estimates,
     PathNuisances,
     estimate_effects,
     estimate_mediation,
@@ -236,6 +237,18 @@ def test_path_of_a_single_mediator_is_the_nie():
     expected = estimate_mediation(nuisances, clip=0.0).effects
     np.testing.assert_allclose(found.values[0], expected.estimates[2], rtol=1e-10)
     np.testing.assert_allclose(found.errors[0], expected.standard_errors[2], rtol=1e-10)
+
+
+def test_errors_of_paths_over_repetitions():
+    whole = Estimates(np.array([1.0, 0.0]), np.array([0.01, 0.0]))
+    singles = [
+        Estimates(np.array([1.3, 0.0]), np.array([0.5, 0.0])),
+        Estimates(np.array([0.9, 0.0]), np.array([0.7, 0.0])),
+    ]
+    found = whole.over_repetitions(singles)
+    np.testing.assert_array_equal(found.values, whole.values)
+    # Their own variances 0.25 and 0.49, and squared distances 0.09 and 0.01.
+    np.testing.assert_allclose(found.errors, [np.sqrt((0.25 + 0.49 + 0.09 + 0.01) / 2), 0.0])
 
 
 def test_paths_of_a_linear_outcome_are_products():

@@ -82,6 +82,8 @@ def test_what_makes_no_sense_says_what_to_do(results):
     for name in ("ATE", "ATT", "POM[1]"):
         with pytest.raises(NotAvailableError, match="without its mediators"):
             results.effect(name)
+    with pytest.raises(NotAvailableError, match=r"potential_outcomes.*without its mediators"):
+        results.dose_response()
     with pytest.raises(NotAvailableError, match=r"wald_test\('TE = 0'\)"):
         results.test_equal_arms()
 
@@ -102,6 +104,19 @@ def test_tables(results, frame):
     assert not search.query("model == 'treatment'")["covariate"].isin(["m", "b"]).any()
 
 
+def test_path_of_the_only_mediator_is_the_nie_over_repetitions(frame, quick_options):
+    """Estimate and standard error: those of the table follow the same rule as the effects'."""
+    options = quick_options("search", starts=1, repeats=3)
+    res = cs.fit("y ~ treat | . - b | m", frame, options=options, seed=1, n_jobs=1)
+    assert res.estimated.n_bounded == res.effects.n_clipped == 0  # else ratios are bounded apart
+    path = res.mediators.loc["m"]
+    # The table averages density ratios over the repetitions, the effects their logarithms.
+    assert path["indirect"] == pytest.approx(res.params["NIE"], rel=0.01)
+    assert path["indirect_se"] == pytest.approx(res.bse["NIE"], rel=0.01)
+    alone = estimate_mediation(res.mediation, clip=res.plan.clip).effects.standard_errors
+    assert path["indirect_se"] > 1.5 * alone[2]  # what averaged nuisances would claim
+
+
 def test_predictions(results, frame):
     assert results.potential_outcomes().shape == (240, 2)
     new = frame.head(7).drop(columns=["m", "b", "y"])  # mediators of new units are not needed
@@ -109,6 +124,7 @@ def test_predictions(results, frame):
     np.testing.assert_allclose(outcomes[1] - outcomes[0], results.cate(new))
     assert results.propensity(new).between(0, 1).all()
     assert len(results.predict(new)) == 7
+    assert results.potential_outcomes(new.head(0)).shape == (0, 2)
     assert results.overlap().shape[0] == 3  # both arms, and all units
     assert results.balance().shape[0] == 3
 
@@ -121,6 +137,27 @@ def test_summary(results):
     for form in ("as_html", "as_latex", "as_csv"):
         assert "NDE" in getattr(results.summary(), form)()
     assert repr(results).startswith("<MediationResults: TE")
+
+
+def test_level_of_every_interval_in_the_summary(results):
+    text = " ".join(results.summary(alpha=0.1).as_text().split())
+    share = results.proportion_mediated(alpha=0.1)
+    assert f"90% interval {share.lower:.3f} to {share.upper:.3f}" in text
+    assert "95%" not in text
+    for wrong in (None, "5%", 1.0):
+        with pytest.raises(OptionError, match="alpha must lie"):
+            results.summary(alpha=wrong)
+
+
+def test_the_level_that_is_coded_one_is_shown(results, frame, options):
+    assert list(results.mediators["level"]) == ["", "yes"]
+    assert "of which 1 stands for: b = yes (not no)" in " ".join(
+        results.summary().as_text().split()
+    )
+    plain = frame.assign(b=frame["b"] == "yes")
+    other = cs.fit("y ~ treat | . | m + b", plain, options=options, seed=1, n_jobs=1)
+    assert list(other.mediators["level"]) == ["", True]
+    assert "stands for" not in other.summary().as_text()
 
 
 def same_bits(one, other):

@@ -11,12 +11,15 @@ from cstonet.design import Design
 from cstonet.errors import (
     ConstantMediatorError,
     DataError,
+    DuplicateColumnError,
     FormulaError,
+    InfiniteValuesError,
     LengthMismatchError,
     MediatorLeakError,
     MediatorTypeError,
     MissingValuesError,
     NotAvailableError,
+    OptionError,
     TreatmentLeakError,
     UnknownColumnError,
 )
@@ -125,6 +128,13 @@ def test_arrays_must_fit(frame):
         Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy()[:-1])
     with pytest.raises(DataError, match="one row per unit"):
         Design.from_arrays(y, a, X, mediators=np.zeros((N, 2, 2)))
+    with pytest.raises(DataError, match="rows differ in length"):
+        Design.from_arrays(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2))
+    masked = np.ma.masked_array(frame["m1"].to_numpy(), mask=np.arange(N) < 2)
+    with pytest.raises(MissingValuesError, match=r"m1 \(2\)"):
+        Design.from_arrays(y, a, X, mediators=masked)
+    with pytest.raises(DuplicateColumnError, match="both called 'x1'"):
+        Design.from_arrays(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1))
     with pytest.raises(DataError, match="different row labels"):
         Design.from_arrays(frame["y"], a, X, mediators=frame["m1"].iloc[::-1])
 
@@ -148,6 +158,16 @@ def test_missing_values(frame):
         ("y ~ a | x1 | armname", MediatorLeakError, "'armname' is the treatment"),
         ("y ~ a | x1 | moved", MediatorLeakError, "also among the covariates, as 'x1'"),
         ("y ~ a | x1 | m1 + double", MediatorLeakError, "'m1' and 'double' are the same"),
+        (
+            "y ~ a | x1 | m1 + m2 + total",
+            MediatorLeakError,
+            "'total' is a sum of multiples of others",
+        ),
+        ("y ~ a | x1 | some", ConstantMediatorError, "'some' has one value in the control arm"),
+        ("y ~ a | x1 | none", ConstantMediatorError, "'none' has one value in the treated arm"),
+        ("y ~ a | x1 | always", ConstantMediatorError, "'always' has one value in the treated arm"),
+        ("y ~ a | x1 | digits", MediatorTypeError, "numbers that are written as text"),
+        ("y ~ a | x1 | m1 + far", InfiniteValuesError, "The mediator 'far' is infinite in 1 of 60"),
         ("y ~ a | x1 + m1 | m1", FormulaError, "'m1' is named among the covariates and"),
         ("y ~ a | . | .", FormulaError, r"'\.' stands among the covariates and"),
         ("y ~ a | x1 | m1 - m1", FormulaError, "no mediators"),
@@ -165,9 +185,60 @@ def test_errors_say_what_is_wrong(frame, formula, error, message):
         armname=frame["a"].map({0: "control", 1: "drug"}),
         moved=10 + 0.5 * frame["x1"],
         double=-2 * frame["m1"],
+        total=(1 + frame["m1"] - 3 * frame["m2"]).astype("float32"),
+        some=frame["m1"] * frame["a"],
+        none=frame["m1"] * (1 - frame["a"]),
+        always=np.where(frame["a"] == 1, "yes", np.where(frame["b"] == 1, "yes", "no")),
+        digits=frame["m1"].round(2).astype(str),
+        far=np.where(frame.index == 7, np.inf, frame["m2"]),
     )
     with pytest.raises(error, match=message):
         mediators_of(formula, data)
+
+
+@pytest.mark.parametrize("column", ["y", "x1", "m1"])
+@pytest.mark.parametrize("missing", ["raise", "mar"])
+def test_advice_on_gaps_works(frame, column, missing):
+    frame.loc[3, column] = np.nan
+    formula = "y ~ a | x1 | m1 + m2"
+    with pytest.raises(MissingValuesError, match=rf"{column} \(1\).*missing='drop'") as caught:
+        mediators_of(formula, frame, missing=missing)
+    if missing == "raise":  # imputation is refused, so it is no advice
+        assert "'mar'" not in str(caught.value)
+    assert len(mediators_of(formula, frame, missing="drop").values) == N - 1
+
+
+def test_rows_of_weight_zero_do_not_count(frame):
+    weights = np.where(np.arange(N) < 40, 1.0, 0.0)
+    there = weights > 0
+
+    def found(values):
+        data = frame.assign(m=np.where(there, values, frame["m2"]))
+        return mediators_of("y ~ a | x1 | m + m1", data, weights=weights)
+
+    for values, error, message in (
+        (2.5, ConstantMediatorError, "'m' is 2.5 in all rows with positive weight"),
+        (frame["m1"], MediatorLeakError, "'m' and 'm1' are the same"),
+        (1 - 3 * frame["y"], MediatorLeakError, "'m' is the outcome"),
+        (frame["a"], MediatorLeakError, "'m' is the treatment"),
+        (2 * frame["x1"], MediatorLeakError, "also among the covariates, as 'x1'"),
+    ):
+        with pytest.raises(error, match=message):
+            found(values)
+    # Two values where it counts are two levels, whatever a row without weight holds.
+    two = found(frame["b"])
+    assert two.levels[0] == (0.0, 1.0)
+    np.testing.assert_array_equal(two.values[there, 0], frame["b"][there])
+    labels = frame.assign(label=np.where(there, frame["label"], "unknown"))
+    assert mediators_of("y ~ a | x1 | label", labels, weights=weights).levels == (("high", "low"),)
+    labels = frame.assign(label=np.where(there, "low", "high"))
+    with pytest.raises(ConstantMediatorError, match="'low' in all rows with positive weight"):
+        mediators_of("y ~ a | x1 | label", labels, weights=weights)
+
+
+def test_what_nobody_has_under_control_can_mediate(frame):
+    taken = frame.assign(taken=frame["b"] * frame["a"])
+    assert mediators_of("y ~ a | x1 | taken", taken).levels == ((0.0, 1.0),)
 
 
 def test_only_two_arms(frame):
@@ -179,6 +250,15 @@ def test_no_mediation_without_a_search(frame):
     model = cs.CausalStoNet.from_formula("y ~ a | x1 | m1", frame)
     with pytest.raises(NotAvailableError, match="structure search"):
         model.fit("paper")
+
+
+def test_variance_is_that_of_the_influence_function(frame):
+    model = cs.CausalStoNet.from_formula("y ~ a | x1 | m1", frame)
+    assert model.plan().variance == model.plan(variance="influence").variance == "influence"
+    with pytest.raises(OptionError, match=r"variance='paper' .*mediators"):
+        model.fit(variance="paper")
+    plain = cs.CausalStoNet.from_formula("y ~ a | x1", frame)
+    assert plain.plan().variance == plain.plan(variance="paper").variance == "paper"
 
 
 def test_data_are_not_changed(frame):

@@ -403,5 +403,5 @@ class TestWhereImputationIsNotAvailable:
     def test_mediators(self):
         with pytest.raises(MissingValuesError, match=r"'mnar'.*with mediators"):
             Design.from_formula("y ~ treat | x1 + x3 | x2", mixed_frame(), missing="mnar")
-        with pytest.raises(MissingValuesError, match=r"x1 \(\d+\).*covariates only"):
+        with pytest.raises(MissingValuesError, match=r"x1 \(\d+\).*with mediators.*'drop'"):
             Design.from_formula("y ~ treat | x2 + x3 | x1", mixed_frame(), missing="mar")

@@ -141,6 +141,21 @@ def test_predictions_for_new_units(fitted, frame):
     np.testing.assert_allclose(outcomes, mean)
 
 
+def test_treatments_by_expression(frame, options):
+    results = cs.fit("y ~ I(x1 > 0.1) | x2 + x3", frame, options=options, seed=1, n_jobs=1)
+    new = frame.head(6)
+    outcomes = results.potential_outcomes(new).to_numpy()
+    codes = (new["x1"] > 0.1).to_numpy(dtype=int)
+    np.testing.assert_array_equal(results.predict(new), outcomes[np.arange(6), codes])
+    with pytest.raises(
+        errors.UnknownColumnError, match=r"'x1' \(for the treatment 'I\(x1 > 0.1\)'\)"
+    ):
+        results.predict(new.drop(columns="x1"))
+    gap = new.assign(x1=[np.nan, *new["x1"][1:]])  # not a False
+    with pytest.raises(errors.MissingValuesError, match="1 missing"):
+        results.predict(gap)
+
+
 def test_binary_outcome(options):
     data = cs.datasets.simulation2(n=N, p=5, seed=3, outcome="binomial").data
     results = cs.fit("y ~ treat | .", data, options=options)
@@ -285,7 +300,7 @@ def test_none_can_be_a_value(frame, options):
             "treatment_layer must be a whole number from 1 to 1",
         ),
         ({"activation": "swish"}, "activation must be one of 'tanh', 'sigmoid', 'relu'"),
-        ({"variance": "robust"}, "variance must be one of 'paper', 'influence'"),
+        ({"variance": "robust"}, "variance must be one of 'auto', 'paper', 'influence'"),
         ({"validation_fraction": 0.9}, r"validation_fraction must be a number in \[0, 0.5\]"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"seed": 1.5}, "seed must be a whole number"),

@@ -131,3 +131,28 @@ def test_rows_that_may_not_be_trained_on_are_only_predicted():
         assert trainable[part.fit].all()
         assert trainable[part.validation].all()
     assert sorted(np.concatenate([p.test for p in parts])) == list(range(60))
+
+
+def test_rows_of_weight_zero_leave_the_folds_of_the_others_alone():
+    rng = np.random.default_rng(0)
+    strata, trainable = rng.integers(0, 2, 80), rng.random(80) < 0.4
+    rows = np.flatnonzero(trainable)
+    alone = splits_of(strata[rows], 3, 0.2, seed=1)
+    for part, other in zip(
+        splits_of(strata, 3, 0.2, seed=1, trainable=trainable), alone, strict=True
+    ):
+        np.testing.assert_array_equal(part.fit, rows[other.fit])
+        np.testing.assert_array_equal(part.validation, rows[other.validation])
+        np.testing.assert_array_equal(np.intersect1d(part.test, rows), rows[other.test])
+
+
+def test_rows_of_weight_zero_are_not_enough_for_an_arm():
+    treatment = np.repeat([0, 1], 30)
+    weights = np.ones(60)
+    check_folds(treatment, ("a", "b"), 5, weights)
+    weights[34:] = 0
+    with pytest.raises(OneArmedError, match=r"'b' has 4 unit.*with positive weight.*at least 5"):
+        check_folds(treatment, ("a", "b"), 5, weights)
+    weights[3:] = 0
+    with pytest.raises(TooFewRowsError, match="5 rows with positive weight, but there are 3"):
+        check_folds(treatment, ("a", "b"), 5, weights)
