@@ -162,13 +162,18 @@ class TestOddFrames:
         frame.loc[1::2, "x2"] = np.nan
         assert fit(frame).effects.missing_information.min() > 0
 
-    @pytest.mark.parametrize("weightless", ["gaps", "values"])
-    def test_rows_without_weight(self, weightless):
+    def test_gaps_in_rows_without_weight(self):
         frame = complete_frame()
         frame.loc[::3, "x1"] = np.nan
-        gap = frame["x1"].isna()
-        weights = (~gap if weightless == "gaps" else gap).astype(float)
+        weights = frame["x1"].notna().astype(float)
         assert np.isfinite(fit(frame, weights=weights).bse).all()
+
+    def test_values_in_rows_without_weight_only(self):
+        frame = complete_frame()
+        frame.loc[::3, "x1"] = np.nan
+        weights = frame["x1"].isna().astype(float)
+        with pytest.warns(UserWarning, match="'x1': no value where treat is 0"):
+            assert np.isfinite(fit(frame, weights=weights).bse).all()
 
     def test_unseen_levels_beside_gaps(self, frame, results):
         new = frame.head(4).assign(group=["z", None, "a", "b"])
