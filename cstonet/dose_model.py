@@ -44,12 +44,15 @@ class DoseEstimates:
         The AME.
     repetitions : tuple of Effects
         The same from each repetition alone.
+    alone : tuple of DoseNuisances
+        Nuisances of each repetition.
     """
 
     nuisances: DoseNuisances
     dispersion: Dispersion
     effects: Effects
     repetitions: tuple[Effects, ...]
+    alone: tuple[DoseNuisances, ...]
 
 
 def estimate_doses(
@@ -98,8 +101,8 @@ def estimate_doses(
         return nuisances, dispersion, estimate_marginal_effect(nuisances, clip=plan.clip)
 
     predictions = predict_doses_out_of_fold(networks, data, doses)
-    repetitions = tuple(estimate(prediction)[2] for prediction in predictions)
-    return DoseEstimates(*estimate(mean_dose_prediction(predictions)), repetitions)
+    alone, _, repetitions = zip(*map(estimate, predictions), strict=True)
+    return DoseEstimates(*estimate(mean_dose_prediction(predictions)), repetitions, alone)
 
 
 def dispersion_covariates(selection: pd.DataFrame) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,7 @@ class DoseResponse:
 
 def dose_response(
     nuisances: DoseNuisances,
+    alone: Sequence[DoseNuisances],
     grid: ArrayLike | None,
     *,
     alpha: float,
@@ -114,7 +116,10 @@ def dose_response(
     outcome_name: str,
     dose_name: str,
 ) -> DoseResponse:
-    """The curve on a grid, see `cstonet.dose_results.DoseResults.dose_response`."""
+    """The curve on a grid, see `cstonet.dose_results.DoseResults.dose_response`.
+
+    `nuisances` are averaged over the repetitions of the cross-fitting, `alone` those of each.
+    """
     check_alpha(alpha)
     if not is_real(trim) or not 0 <= trim < 0.5:
         raise OptionError(f"trim must be at least 0 and below 0.5, not {trim!r}")
@@ -128,6 +133,12 @@ def dose_response(
     support = dose_support(nuisances, trim)
     doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
     curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
+    curve = curve.over_repetitions(
+        [
+            estimate_curve(one, doses, support=support, clip=clip, bandwidth=curve.bandwidth)
+            for one in alone
+        ]
+    )
     # A chosen bandwidth is to be justified; the automatic one, by what cannot be estimated.
     _warn_if_thin(curve, FEWEST if bandwidth is None else _FEW)
     return DoseResponse(

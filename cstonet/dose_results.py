@@ -65,6 +65,7 @@ class DoseResults(CausalResults):
         self.plan = plan
         self.dose_nuisances = estimates.nuisances
         self.dispersion = estimates.dispersion
+        self._alone = estimates.alone
         self.selection = selection
         self.networks = networks
         self.notes = notes
@@ -138,6 +139,7 @@ class DoseResults(CausalResults):
         """
         return dose_response(
             self.dose_nuisances,
+            self._alone,
             grid,
             alpha=alpha,
             bandwidth=bandwidth,

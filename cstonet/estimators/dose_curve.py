@@ -10,10 +10,14 @@ the curve. Only ξ - μ̄(A) is smoothed and μ̄ is added where the curve is wa
 has to follow the error of the plug-in curve, not the curve itself. Where the outcome model is good
 there is hardly anything to smooth away, so that the bandwidth that is best for ξ need not be made
 smaller for intervals to be centred.
+
+Standard errors follow the rule of :mod:`cstonet.estimators.repetitions`.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.repetitions import variance_over_repetitions
 
 # Candidate bandwidths, in units of sd(A) n^(-1/5), up to one standard deviation of the dose.
 _CANDIDATES = 0.5 * 2.0 ** (np.arange(17) / 4)
@@ -62,8 +67,26 @@ class DoseCurve:
     @property
     def standard_errors(self) -> FloatArray:
         """Standard errors of the estimates, shape (k,); NaN where too few units decide."""
-        errors: FloatArray = np.sqrt(np.mean(self.influence**2, axis=0) / len(self.influence))
-        return np.where(self.effective >= FEWEST, errors, np.nan)
+        return np.where(self.effective >= FEWEST, np.sqrt(self._variance), np.nan)
+
+    @property
+    def _variance(self) -> FloatArray:
+        variance: FloatArray = np.mean(self.influence**2, axis=0) / len(self.influence)
+        return variance
+
+    def over_repetitions(self, singles: Sequence[DoseCurve]) -> DoseCurve:
+        """The same estimates, with the errors of a single repetition of the cross-fitting.
+
+        Parameters
+        ----------
+        singles : sequence of DoseCurve
+            Curves from each repetition by itself, at the same doses.
+        """
+        variance = variance_over_repetitions(
+            self.estimates, [(single.estimates, single._variance) for single in singles]
+        )
+        own = np.maximum(self._variance, np.finfo(float).tiny)
+        return dataclasses.replace(self, influence=self.influence * np.sqrt(variance / own))
 
 
 def dose_support(nuisances: DoseNuisances, trim: float) -> tuple[float, float]:

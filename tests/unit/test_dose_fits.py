@@ -216,6 +216,29 @@ def test_nearest_unit_may_have_no_weight(simulation, fitted):
     assert np.isfinite(results.estimates).all()
 
 
+def test_errors_of_a_curve_are_those_of_a_repetition(simulation):
+    """Two repetitions that lie apart by 2 g: each has its own variance, and g² is added."""
+    truth, doses, gap = simulation.nuisances(), np.array([4.0, 6.0]), 0.7
+    options = {"support": (3.0, 7.0), "clip": 0.01, "bandwidth": 1.0}
+
+    def shifted(by):
+        """μ̂ off by a constant, and left so: outcomes are off by as much."""
+        return estimate_curve(
+            replace(truth, y=truth.y + by, mu=truth.mu + by, mu_grid=truth.mu_grid + by),
+            doses,
+            **options,
+        )
+
+    alone, both = [shifted(gap), shifted(-gap)], shifted(0.0)
+    combined = both.over_repetitions(alone)
+    np.testing.assert_array_equal(combined.estimates, both.estimates)
+    np.testing.assert_allclose(
+        combined.standard_errors, np.sqrt(both.standard_errors**2 + gap**2), rtol=1e-9
+    )
+    same = both.over_repetitions([both, both])
+    np.testing.assert_allclose(same.influence, both.influence, rtol=1e-12)
+
+
 def test_grid_outside_the_data(fitted):
     low, high = fitted.dose_response().support
     with pytest.warns(UserWarning, match=r"2 of 3 doses .*: -1000\.0, 1000\.0") as caught:
@@ -412,6 +435,7 @@ def oracle_results(simulation, plan, *, heteroscedastic=False, **changes):
             Dispersion(nuisances.variance, heteroscedastic, 0.0004 if heteroscedastic else 0.4),
             estimate_marginal_effect(nuisances, clip=0.01),
             (),
+            (nuisances,),
         ),
         selection=selection,
         networks=SimpleNamespace(n_nonzero=41, n_weights=123),
