@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from cstonet.estimators.dispersion import Dispersion, fit_dispersion
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.repetitions import variance_over_repetitions
 from cstonet.estimators.residual_density import fit_residual_density
 from cstonet.networks import FittedNetworks
 from cstonet.plan import Plan
@@ -102,7 +104,12 @@ def estimate_doses(
 
     predictions = predict_doses_out_of_fold(networks, data, doses)
     alone, _, repetitions = zip(*map(estimate, predictions), strict=True)
-    return DoseEstimates(*estimate(mean_dose_prediction(predictions)), repetitions, alone)
+    nuisances, dispersion, effects = estimate(mean_dose_prediction(predictions))
+    covariance = variance_over_repetitions(
+        effects.estimates, [(single.estimates, single.covariance) for single in repetitions]
+    )
+    effects = dataclasses.replace(effects, covariance=covariance)
+    return DoseEstimates(nuisances, dispersion, effects, repetitions, alone)
 
 
 def dispersion_covariates(selection: pd.DataFrame) -> NDArray[np.int64]:
