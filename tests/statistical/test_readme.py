@@ -41,3 +41,31 @@ def test_mediation_example_prints_its_output():
     summary = str(scope["res"].summary()).splitlines()
     for line in shown.splitlines():
         assert line in summary
+
+
+FIGURES = {
+    "cs.datasets.dose_curve": lambda scope: [
+        str(scope["res"].effect()),
+        f"true AME {scope['sim'].ame:.3f}",
+        f"oracle says {scope['sim'].oracle().estimates[0]:.3f}",
+    ],
+    "cs.datasets.simulation2": lambda scope: [
+        str(scope["res"].effect()),
+        f"truth is {scope['sim'].sample_ate:.3f}",
+        f"{100 * scope['res'].effects.missing_information[0]:.1f} %",
+        f"{scope['holes'].data.isna().sum().sum()} values",
+        f"{scope['holes'].data.isna().any(axis=1).sum()} rows",
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", FIGURES)
+def test_comments_tell_the_figures(source):
+    """What the comments beside the code say is what the code gives."""
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = [block for block in blocks if block.startswith(f"sim = {source}")]
+    scope: dict[str, object] = {"cs": cs}
+    exec(code, scope)
+    for figure in FIGURES[source](scope):
+        assert figure in code
