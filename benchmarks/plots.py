@@ -126,7 +126,8 @@ def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
             label=method,
         )
     axis.set(xlabel="share of x1 missing", ylabel="difference to complete data (± 2 SE)")
-    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.set_xticks(sorted({d.percent / 100 for d in drifts}))
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axis.grid(alpha=0.3)
     _legend(figure, [axis])
     _save(figure, path)
