@@ -24,9 +24,13 @@ _FEWEST_VALUES = 5
 _FEWEST_UNITS = 20
 # Share of the units with one and the same dose from which that dose counts as a point mass.
 _POINT_MASS = 0.1
-# Distance from the mean, in standard deviations, from which a dose is an outlier: a normal one
-# never is, nor an exponential one among a thousand.
+# Quantiles of the doses between which lies what a few outliers cannot stretch.
+_MIDDLE = (0.05, 0.95)
+# Distance from the median, in such ranges, from which a dose is far. Far ones set the scale if the
+# mean square of all distances is so many times that of the others. Exponential doses practically
+# never do, nor lognormal ones (sigma = 1) among thousands.
 _OUTLYING = 10.0
+_INFLATED = 4.0
 # Folds and validation rows have the same share of each of so many groups by size of dose.
 _STRATA = 10
 
@@ -103,16 +107,25 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
 
 def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
     """Say if a few doses (n,) set the scale for all others."""
-    far = np.abs(dose - dose.mean()) > _OUTLYING * dose.std()
-    if far.any():
-        warnings.warn(
-            f"The treatment {name!r} is more than {_OUTLYING:g} standard deviations from its mean "
-            f"in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On this scale the other "
-            "doses hardly differ, and the networks may not see what they do. Correct or leave out "
-            f"these rows, or use another scale, for example np.log({name}).",
-            OutlyingDoseWarning,
-            stacklevel=caller_stacklevel(),
-        )
+    distance = np.abs(dose - np.median(dose))
+    # Most doses may be one and the same: then the others' usual distance from it counts.
+    unit = max(np.ptp(np.quantile(dose, _MIDDLE)), np.median(distance[distance > 0]))
+    far = distance > _OUTLYING * unit
+    if not far.any():
+        return
+    with np.errstate(over="ignore"):  # an infinite mean square is large
+        square = (distance / unit) ** 2
+        if square.mean() <= _INFLATED * square[~far].mean():
+            return
+    scale = f", or use another scale, for example np.log({name})" if (dose > 0).all() else ""
+    warnings.warn(
+        f"The treatment {name!r} is further from its median than {_OUTLYING:g} times the range of "
+        f"most doses ({unit:.3g}) in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On "
+        "this scale the other doses hardly differ, and the networks may not see what they do. "
+        f"Correct or leave out these rows{scale}.",
+        OutlyingDoseWarning,
+        stacklevel=caller_stacklevel(),
+    )
 
 
 def point_mass(

@@ -14,6 +14,7 @@ import statsmodels.api as sm
 import cstonet as cs
 from cstonet.dose_model import DoseEstimates
 from cstonet.dose_results import DoseResults
+from cstonet.doses import dose_values
 from cstonet.errors import (
     ConstantTreatmentError,
     DoseRangeError,
@@ -31,6 +32,7 @@ from cstonet.errors import (
 from cstonet.estimators.dispersion import Dispersion
 from cstonet.estimators.dose_curve import estimate_curve
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
+from cstonet.roles import Vector
 
 FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
 
@@ -517,6 +519,40 @@ def test_outlying_doses_are_named(simulation):
         without = (np.arange(500) > 0).astype(float)
         cs.CausalStoNet.from_formula(simulation.formula, data, weights=without)
         cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
+
+
+def outliers_named(dose):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dose_values(Vector.from_values(dose, "d", pd.RangeIndex(len(dose))), None)
+    return [str(w.message) for w in caught if w.category is OutlyingDoseWarning]
+
+
+@pytest.mark.parametrize(("n", "far"), [(100, 1), (300, 3), (2000, 25)])
+@pytest.mark.parametrize("value", [1e9, -1e9, 1e200])
+def test_outliers_do_not_hide_behind_each_other(n, far, value):
+    rng = np.random.default_rng(n)
+    normal, positive = rng.normal(size=n), rng.exponential(size=n)
+    normal[:far] = positive[:far] = value
+    (said,) = outliers_named(normal)
+    assert f"in {far} rows" in said
+    assert "np.log" not in said
+    (said,) = outliers_named(positive)
+    assert ("np.log(d)" in said) == (value > 0)
+    # No range in the middle: most have the same dose.
+    normal[far : int(0.95 * n)] = 0.5
+    if n - int(0.95 * n) > 2 * far:
+        assert len(outliers_named(normal)) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_long_tails_are_no_outliers(seed):
+    rng = np.random.default_rng(seed)
+    for n in (100, 5000):
+        mixed = np.where(rng.random(n) < 0.4, rng.normal(size=n), 1e3 + rng.normal(size=n))
+        few = np.where(rng.random(n) < 0.93, 0.0, rng.exponential(size=n))
+        for dose in (rng.exponential(size=n), rng.lognormal(size=n), mixed, few):
+            assert outliers_named(dose) == []
 
 
 def test_a_dose_that_is_the_outcome(simulation):
