@@ -132,6 +132,8 @@ def point_mass(
     dose: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> tuple[float, float] | None:
     """The commonest dose and its share of the units, if it is one that many of them have."""
+    if weights is not None:
+        dose, weights = counted(dose, weights), counted(weights, weights)
     values, place, units = np.unique(dose, return_inverse=True, return_counts=True)
     # A single unit is no point mass, whatever its weight.
     sizes = np.bincount(place, weights) * (units > 1)

@@ -595,6 +595,9 @@ def test_a_point_mass_is_named(simulation, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cs.CausalStoNet.from_formula(simulation.formula, data, weights=heavy)
+        twin = data.assign(dose=data["dose"].where(np.arange(500) != 8, data["dose"][7]))
+        heavy[8] = 0.0
+        cs.CausalStoNet.from_formula(simulation.formula, twin, weights=heavy)
     weights = (zero["dose"] != 0).to_numpy(dtype=float)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
