@@ -6,6 +6,7 @@ Nothing here writes into the frame it is given.
 from __future__ import annotations
 
 import difflib
+import keyword
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -147,8 +148,17 @@ def unknown_column(name: str, columns: Collection[str]) -> UnknownColumnError:
     )
 
 
+def in_formula(name: str) -> str:
+    """How the column is written inside an expression of a formula."""
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return name
+    quote = "'" if '"' in name else '"'
+    return f"Q({quote}{name}{quote})"
+
+
 def _as_typed(name: str) -> str:
-    return repr(name) if name.isidentifier() else f'Q("{name}")'
+    typed = in_formula(name)
+    return repr(name) if typed == name else typed
 
 
 def take(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .caller import caller_stacklevel
-from .columns import is_number, listing
+from .columns import in_formula, is_number, listing
 from .errors import (
     ConstantTreatmentError,
     OutlyingDoseWarning,
@@ -70,6 +70,9 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         )
     dose = values.to_numpy(dtype=np.float64, copy=True)
     own = counted(dose, weights)
+    # An expression of other columns stands for itself.
+    computed = treatment.columns not in ((), (treatment.name,))
+    typed = treatment.name if computed else in_formula(treatment.name)
     different = np.unique(own)
     if len(different) == 1:
         raise ConstantTreatmentError(
@@ -82,30 +85,30 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"The treatment {treatment.name!r} has {len(different)} values "
             f"({listing(different.tolist())}), too few for a continuous treatment, which needs at "
             f"least {_FEWEST_VALUES}. Use treatment='multilevel' to compare its values with each "
-            f"other, or define groups in the formula, for example I({treatment.name} > c)."
+            f"other, or define groups in the formula, for example I({typed} > c)."
         )
     if len(own) < _FEWEST_UNITS:
         raise TooFewRowsError(
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
-    _warn_of_outliers(treatment.name, own)
+    _warn_of_outliers(treatment.name, typed, own)
     mass = point_mass(dose, weights)
     if mass is not None:
-        name, (value, share) = treatment.name, mass
+        name, value, share = treatment.name, _exactly(mass[0]), mass[1]
         warnings.warn(
-            f"The treatment {name!r} is {value:g} for {share:.0%} of the units. The average "
+            f"The treatment {name!r} is {value} for {share:.0%} of the units. The average "
             "marginal effect and the dose-response curve assume a dose with a density, which has "
             "no such point mass: they may be wrong, most of all near this dose. Compare values or "
-            f"groups with treatment='multilevel', or fit two parts: I({name} != {value:g}) as a "
-            f"binary treatment, then {name!r} among the rows where it is not {value:g}.",
+            f"groups with treatment='multilevel', or fit two parts: I({typed} != {value}) as a "
+            f"binary treatment, then {name!r} among the rows where it is not {value}.",
             PointMassWarning,
             stacklevel=caller_stacklevel(),
         )
     return dose
 
 
-def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
+def _warn_of_outliers(name: str, typed: str, dose: NDArray[np.float64]) -> None:
     """Say if a few doses (n,) set the scale for all others."""
     distance = np.abs(dose - np.median(dose))
     # Most doses may be one and the same: then the others' usual distance from it counts.
@@ -117,7 +120,7 @@ def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
         square = (distance / unit) ** 2
         if square.mean() <= _INFLATED * square[~far].mean():
             return
-    scale = f", or use another scale, for example np.log({name})" if (dose > 0).all() else ""
+    scale = f", or use another scale, for example np.log({typed})" if (dose > 0).all() else ""
     warnings.warn(
         f"The treatment {name!r} is further from its median than {_OUTLYING:g} times the range of "
         f"most doses ({unit:.3g}) in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On "
@@ -126,6 +129,12 @@ def _warn_of_outliers(name: str, dose: NDArray[np.float64]) -> None:
         OutlyingDoseWarning,
         stacklevel=caller_stacklevel(),
     )
+
+
+def _exactly(value: float) -> str:
+    """A number as short as possible without rounding it."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def point_mass(

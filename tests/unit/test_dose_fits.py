@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -602,6 +603,23 @@ def test_a_point_mass_is_named(simulation, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cs.CausalStoNet.from_formula(simulation.formula, zero, weights=weights)
+
+
+@pytest.mark.parametrize("name", ["dose (mg)", 'a "b"', "class", "np.arctan(dose)"])
+def test_advice_on_a_point_mass_works(simulation, name):
+    value = 0.1234567891
+    data = simulation.data.assign(dose=simulation.data["dose"].where(np.arange(500) >= 200, value))
+    if name == "np.arctan(dose)":
+        formula = f"y ~ {name} | x1 + x2"
+    else:
+        data = data.rename(columns={"dose": name})
+        formula = f"y ~ Q({name!r}) | x1 + x2"
+    with pytest.warns(PointMassWarning, match="for 40% of the units") as caught:
+        cs.CausalStoNet.from_formula(formula, data)
+    advised = re.search(r"two parts: (I\(.*\)) as a", str(caught[0].message))[1]
+    design = cs.CausalStoNet.from_formula(f"y ~ {advised} | x1 + x2", data).design
+    assert design.treatment_kind == "binary"
+    np.testing.assert_array_equal(np.asarray(design.treatment) == 0, np.arange(500) < 200)
 
 
 def test_folds_share_the_doses(simulation, fitted):
