@@ -37,7 +37,10 @@ def check_number(
         allowed += ' or "auto"'
     if isinstance(value, bool) or not isinstance(value, Real):
         fail(owner, name, value, allowed)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        fail(owner, name, value, allowed)
     inside = (low < number if open_low else low <= number) and (
         number < high if open_high else number <= high
     )
@@ -48,9 +51,13 @@ def check_number(
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is a finite number; a truth value is none."""
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    return real and math.isfinite(value)  # type: ignore[arg-type]
+    """Whether a value is a finite number that a float can hold; a truth value is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool = False) -> None:

@@ -37,6 +37,7 @@ OUT_OF_RANGE = [
     (SamplerOptions, {"sweeps": 1.5}, "sweeps must be a whole number"),
     (SamplerOptions, {"friction": 0}, r"friction must be a number in \(0, 1\]"),
     (SamplerOptions, {"friction": 1.1}, "friction"),
+    (SamplerOptions, {"friction": 10**400}, "friction"),
     (SamplerOptions, {"temperature": -0.1}, "temperature"),
     (SamplerOptions, {"temperature": math.inf}, "temperature"),
     (SamplerOptions, {"variance": (1e-3, 0.0)}, "variance must be a tuple of positive numbers"),

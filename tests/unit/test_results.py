@@ -59,7 +59,7 @@ def test_conf_int(results, alpha):
     np.testing.assert_allclose(limits[1], results.params + half)
 
 
-@pytest.mark.parametrize("alpha", [0, 1, 95, np.nan])
+@pytest.mark.parametrize("alpha", [0, 1, 95, np.nan, 10**400])
 def test_alpha_out_of_range(results, alpha):
     with pytest.raises(OptionError, match="alpha must lie between 0 and 1"):
         results.conf_int(alpha)
