@@ -155,6 +155,7 @@ def dose_response(
 def read_doses(doses: ArrayLike, what: str) -> FloatArray:
     """Doses that a user gave, as an array (k,)."""
     expected = f"{what} must be a number or a one-dimensional sequence of numbers"
+    hidden = np.ma.getmaskarray(doses) if isinstance(doses, np.ma.MaskedArray) else np.False_
     try:
         array = np.atleast_1d(np.asarray(doses))
     except ValueError:
@@ -165,10 +166,10 @@ def read_doses(doses: ArrayLike, what: str) -> FloatArray:
     if not is_number(series.dtype):
         raise OptionError(f"{expected}; it holds {listing(series.tolist(), 3)}")
     values = series.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
+    unknown = hidden | ~np.isfinite(values)
+    if unknown.any():
         raise OptionError(
-            f"{what} holds {int((~np.isfinite(values)).sum())} values that are not "
-            "finite; leave them out"
+            f"{what} holds {int(unknown.sum())} values that are not finite; leave them out"
         )
     return values
 

@@ -14,6 +14,7 @@ import statsmodels.api as sm
 
 import cstonet as cs
 from cstonet.dose_model import DoseEstimates
+from cstonet.dose_response import read_doses
 from cstonet.dose_results import DoseResults
 from cstonet.doses import dose_values
 from cstonet.errors import (
@@ -184,6 +185,15 @@ def test_options_of_the_curve(fitted):
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(option))):
             fitted.dose_response(**option)
+
+
+def test_masked_doses_are_not_finite():
+    masked = np.ma.masked_array([4.0, 5.0, np.nan, 6.0], mask=[False, True, False, False])
+    with pytest.raises(OptionError, match="grid holds 2 values that are not finite"):
+        read_doses(masked, "grid")
+    with pytest.raises(OptionError, match="grid holds 1 values that are not finite"):
+        read_doses(masked[1], "grid")
+    np.testing.assert_array_equal(read_doses(masked[[0, 3]], "grid"), [4.0, 6.0])
 
 
 def test_units_behind_a_point_are_counted(simulation, fitted):
