@@ -38,8 +38,9 @@ class DoseResponse:
     table : DataFrame
         One row per dose, ascending: `dose`, `estimate`, `se`, pointwise limits `lower`, `upper`,
         and `uniform_lower`, `uniform_upper`, between which the curve lies at all these doses with
-        the level's probability; `effective`, the number of units that the estimate rests on. Below
-        three of them there is no standard error (NaN).
+        the level's probability; `effective`, the number of units near the dose by kernel and
+        row weights alone (``overlap()`` tells about the weights that balance the covariates).
+        Below three of them there is no standard error (NaN).
     bandwidth : float
         Standard deviation of the gaussian kernel, in units of the dose.
     support : (float, float)

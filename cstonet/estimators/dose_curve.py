@@ -50,7 +50,9 @@ class DoseCurve:
     influence : (n, k) float64
         Influence values of the estimates.
     effective : (k,) float64
-        Units that each estimate rests on: as many equally weighted ones would be as precise.
+        Units near each dose, by kernel and row weights alone: the squared sum of these divided by
+        the sum of their squares. The weights f̄(A)/f̂(A | x) do not enter, so that the estimate may
+        rest on fewer.
     bandwidth : float
         Standard deviation of the gaussian kernel.
     n_bounded : int
