@@ -36,7 +36,9 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     CStoNetWarning (UserWarning)
     ├── PointMassWarning                   a dose that many units share has no density
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
-    └── ThinSupportWarning                 a point of a curve that very few units decide
+    ├── ThinSupportWarning                 a point of a curve that very few units decide
+    ├── EmptyArmWarning                    a covariate without any value in an arm
+    └── UncertainShareWarning              a share of an effect that may be zero
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ __all__ = [
     "DataError",
     "DoseRangeError",
     "DuplicateColumnError",
+    "EmptyArmWarning",
     "EmptyDataError",
     "FormulaError",
     "InfiniteValuesError",
@@ -69,6 +72,7 @@ __all__ = [
     "TooFewRowsError",
     "TreatmentLeakError",
     "TreatmentTypeError",
+    "UncertainShareWarning",
     "UnknownColumnError",
     "UnknownLevelError",
     "UnseenLevelError",
@@ -194,3 +198,11 @@ class OutlyingDoseWarning(CStoNetWarning):
 
 class ThinSupportWarning(CStoNetWarning):
     """A point of a dose-response curve rests on very few units."""
+
+
+class EmptyArmWarning(CStoNetWarning):
+    """A covariate has no value in one arm, so that what is imputed there rests on the model."""
+
+
+class UncertainShareWarning(CStoNetWarning):
+    """The proportion mediated was asked for, but the total effect may be zero."""

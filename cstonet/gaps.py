@@ -15,7 +15,7 @@ from pandas.api.types import infer_dtype
 from .caller import caller_stacklevel
 from .columns import check_no_identifier, listing
 from .covariates import CovariateSpec, LevelBlock, NumericBlock
-from .errors import MissingValuesError, NotAvailableError
+from .errors import EmptyArmWarning, MissingValuesError, NotAvailableError
 from .sources import Sources
 
 Mechanism = Literal["mar", "mnar"]
@@ -235,6 +235,7 @@ def warn_of_empty_arms(
                 f"{listing(empty)}: no value where {treatment} is {level!r}. What is imputed there "
                 "rests on the model alone, and so does adjusting for it: better leave such columns "
                 "out.",
+                EmptyArmWarning,
                 stacklevel=caller_stacklevel(),
             )
 

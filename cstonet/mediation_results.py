@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.caller import caller_stacklevel
-from cstonet.errors import NotAvailableError
+from cstonet.errors import NotAvailableError, UncertainShareWarning
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.mediation import PROPORTION, MediationEffects
 from cstonet.fitted import Networks, Plan
@@ -100,7 +100,7 @@ class MediationResults(CausalResults):
 
         Warns
         -----
-        UserWarning
+        UncertainShareWarning
             If the total effect is within three standard errors of zero: the share then has no
             normal distribution and may take any value.
         """
@@ -108,6 +108,7 @@ class MediationResults(CausalResults):
             warnings.warn(
                 f"TE = {self.effects.estimates[0]:.3g} is within three standard errors of zero: "
                 "a share of it says little, and its interval is not to be relied on.",
+                UncertainShareWarning,
                 stacklevel=caller_stacklevel(),
             )
         return Effect.of(self.estimated.proportion(), PROPORTION, alpha)

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import cstonet as cs
-from cstonet.errors import NotAvailableError, OptionError
+from cstonet.errors import NotAvailableError, OptionError, UncertainShareWarning
 from cstonet.estimators import estimate_mediation
 from cstonet.mediation_networks import HELD_WITHOUT_TEST
 from cstonet.mediation_results import MediationResults
@@ -73,7 +73,7 @@ def test_proportion_mediated(results):
 def test_proportion_of_next_to_nothing_warns(frame, options):
     nothing = frame.assign(y=np.random.default_rng(0).normal(size=240))
     res = cs.fit("y ~ treat | . - b | m", nothing, options=options, seed=1, n_jobs=1)
-    with pytest.warns(UserWarning, match="within three standard errors"):
+    with pytest.warns(UncertainShareWarning, match="within three standard errors"):
         res.proportion_mediated()
     assert "Proportion mediated not shown" in res.summary().as_text().replace("\n    ", " ")
 

@@ -11,6 +11,7 @@ from cstonet import _core
 from cstonet.design import Design
 from cstonet.errors import (
     ColumnTypeError,
+    EmptyArmWarning,
     InfiniteValuesError,
     NotAvailableError,
     OptionError,
@@ -141,7 +142,7 @@ class TestOddFrames:
     def test_no_value_in_an_arm(self):
         frame = complete_frame()
         frame.loc[frame["treat"] == 1, "x2"] = np.nan
-        with pytest.warns(UserWarning, match="'x2': no value where treat is 1"):
+        with pytest.warns(EmptyArmWarning, match="'x2': no value where treat is 1"):
             results = fit(frame)
         assert np.isfinite(results.params).all()
 
@@ -172,7 +173,7 @@ class TestOddFrames:
         frame = complete_frame()
         frame.loc[::3, "x1"] = np.nan
         weights = frame["x1"].isna().astype(float)
-        with pytest.warns(UserWarning, match=r"'x1': no value where treat is [01]"):
+        with pytest.warns(EmptyArmWarning, match=r"'x1': no value where treat is [01]"):
             assert np.isfinite(fit(frame, weights=weights).bse).all()
 
     def test_unseen_levels_beside_gaps(self, frame, results):
