@@ -15,6 +15,10 @@ _ROWS_FOR_A_COPY = 20
 # Two variables that correlate to this accuracy hold the same numbers in other units.
 _SAME = 1e-10
 _PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+_PROBE_UNITS = 64  # rows that do so if the units may differ
+# Rows further from the median than so many times the usual distance are set aside: codes such as
+# 99999999 that two variables share make them correlate to any accuracy, nearer values cannot.
+_FAR = 1000.0
 
 
 def check_copies(
@@ -104,8 +108,7 @@ def check_dose_is_no_outcome(
     dose: NDArray[np.float64], y: NDArray[np.float64], treatment: str, outcome: str
 ) -> None:
     """Refuse a dose that is the outcome in other units."""
-    correlation = np.corrcoef(dose / np.abs(dose).max(), y / np.abs(y).max())[0, 1]
-    if abs(correlation) > 1 - _SAME:
+    if copies_of(dose, y[:, np.newaxis]).size:
         raise TreatmentLeakError(
             f"The treatment {treatment!r} is the outcome {outcome!r}, possibly in other units: it "
             "cannot be its own cause. Check the formula."
@@ -123,6 +126,56 @@ def check_no_outcome(
             f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
             f"it out of the covariates{_also(names, found)}."
         )
+
+
+def copies_of(one: NDArray[np.float64], others: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The columns of others (n, k) that hold the same numbers as one (n,), in other units.
+
+    They correlate with it perfectly, with and without the rows where either is far from all else.
+    The numbers of `one` must not be all the same.
+    """
+    rows = np.flatnonzero(not_far(one))
+    ends = rows[[np.argmin(one[rows]), np.argmax(one[rows])]]
+    few = np.concatenate([ends, rows[:_PROBE_UNITS]])
+    # These rows rule out nearly every column, so that wide data cost next to nothing.
+    columns = others[few].astype(np.float64)
+    near = _parallel(columns - columns[0], one[few] - one[few[0]])
+    same = [_same(one, others[:, j].astype(np.float64)) for j in near]
+    return np.asarray(near[np.array(same, dtype=bool)])
+
+
+def not_far(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows of the values (n,), not all the same, that are not very far from the others."""
+    distance = np.abs(values - np.median(values))
+    # Most may be one and the same value: then the others' usual distance from it counts.
+    usual = np.median(distance) or np.median(distance[distance > 0])
+    return np.asarray(distance <= _FAR * usual)
+
+
+def _same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether two variables (n,), neither constant, are the same up to units."""
+    # Squares of huge numbers would overflow.
+    one, other = one / np.abs(one).max(), other / np.abs(other).max()
+    near = not_far(one) & not_far(other)
+    return _correlate(one, other) and (bool(near.all()) or _correlate(one[near], other[near]))
+
+
+def _correlate(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether the correlation is 1 or -1 to the last digits; that with a constant is none."""
+    if len(one) == 0:
+        return False
+    one, other = one - one.mean(), other - other.mean()
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return size > 0 and abs(float(one @ other)) > (1 - _SAME) * size
+
+
+def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Columns (m, k), not zero, that are multiples of a direction (m,) up to float32's rounding."""
+    direction = direction / np.abs(direction).max()
+    largest = np.abs(columns).max(axis=0)
+    columns = columns / np.where(largest > 0, largest, 1.0)
+    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
+    return np.flatnonzero((largest > 0) & (np.abs(direction @ columns) >= (1 - 1e-5) * size))
 
 
 def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:

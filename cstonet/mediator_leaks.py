@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from .columns import listing
 from .errors import ConstantMediatorError, MediatorLeakError
+from .leaks import copies_of, not_far
 
-# Two columns that correlate to this accuracy hold the same numbers in other units.
-_SAME = 1e-10
-_PROBE = 64  # rows that rule out nearly every covariate as a copy of a mediator
 # What others leave of a standardised mediator, below which it is made of them.
 _NOTHING = 1e-6
 # Up to so many mediators are compared with all others together, which costs J^2 n.
@@ -28,47 +26,52 @@ def check_leaks(
     covariates: Sequence[str],
 ) -> None:
     """Refuse mediators that are the outcome, the treatment, a covariate or each other."""
-    scaled = _standardised(values)
-    n = len(scaled)
     for other, what, why in (
         (y, "the outcome", "an outcome cannot explain itself"),
         (codes.astype(np.float64), "the treatment", "nothing of it is left to act directly"),
     ):
-        close = np.abs(scaled.T @ _standardised(other[:, None])[:, 0]) / n
-        for j in np.flatnonzero(close > 1 - _SAME):
+        for j in copies_of(other, values):
             raise MediatorLeakError(
                 f"The mediator {names[j]!r} is {what}, possibly in other units or relabelled: "
                 f"{why}. Take it out of the mediators."
             )
-    pairs = np.abs(scaled.T @ scaled) / n
-    for j, k in np.argwhere(np.triu(pairs > 1 - _SAME, k=1)):
-        raise MediatorLeakError(
-            f"The mediators {names[j]!r} and {names[k]!r} are the same up to units. Keep one."
-        )
-    if len(names) <= min(_MOST_TOGETHER, n - 2):
-        _check_together(names, scaled)
-    # A few rows rule out nearly every covariate, so that a wide X costs nothing.
-    few = np.asarray(X[:_PROBE] - X[0], dtype=np.float64)
-    for name, own, standard in zip(names, values.T, scaled.T, strict=True):
-        for near in _parallel(few, own[:_PROBE] - own[0]):
-            column = _standardised(np.asarray(X[:, [near]], dtype=np.float64))[:, 0]
-            if abs(float(column @ standard)) / n > 1 - _SAME:
-                raise MediatorLeakError(
-                    f"The mediator {name!r} is also among the covariates, as "
-                    f"{covariates[near]!r}. A covariate comes before the treatment, a mediator "
-                    "after it: keep one."
-                )
+    for j, own in enumerate(values.T):
+        for k in copies_of(own, values[:, j + 1 :]):
+            raise MediatorLeakError(
+                f"The mediators {names[j]!r} and {names[j + 1 + k]!r} are the same up to units. "
+                "Keep one."
+            )
+    if len(names) <= min(_MOST_TOGETHER, len(values) - 2):
+        _check_together(names, values)
+    for name, own in zip(names, values.T, strict=True):
+        for near in copies_of(own, X):
+            raise MediatorLeakError(
+                f"The mediator {name!r} is also among the covariates, as {covariates[near]!r}. A "
+                "covariate comes before the treatment, a mediator after it: keep one."
+            )
 
 
-def _check_together(names: tuple[str, ...], scaled: NDArray[np.float64]) -> None:
+def _check_together(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     """Refuse a mediator that is made of others: their joint law has no density."""
-    # The diagonal of R is what the columns before leave of each.
-    left = np.abs(np.diag(np.linalg.qr(scaled / np.sqrt(len(scaled)), mode="r")))
-    for j in np.flatnonzero(left < _NOTHING):
+    made = _made_of_others(values)
+    if made.any():
+        # Codes such as 99999999 that mediators share make them look so.
+        near = np.all([not_far(column) for column in values.T], axis=0)
+        if not near.all():
+            made &= near.sum() >= len(names) + 2 and _made_of_others(values[near])
+    for j in np.flatnonzero(made):
         raise MediatorLeakError(
             f"The mediator {names[j]!r} is a sum of multiples of others ({listing(names[:j])}) and "
             "of a constant, as shares that add up to one are. Leave one of them out."
         )
+
+
+def _made_of_others(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each column (n, J) that varies is a sum of multiples of those before it."""
+    scaled = _standardised(values)
+    # The diagonal of R is what the columns before leave of each.
+    left = np.abs(np.diag(np.linalg.qr(scaled / np.sqrt(len(scaled)), mode="r")))
+    return np.asarray((left < _NOTHING) & scaled.any(axis=0))
 
 
 def check_arms_of(
@@ -95,12 +98,6 @@ def check_arms_of(
                     "indirect effects cannot be told apart. Take it out of the mediators"
                     + ("." if two else f", or use two groups, for example I({name} > c).")
                 )
-
-
-def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Columns (m, p) that are multiples of a direction (m,), up to rounding of float32."""
-    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
-    return np.flatnonzero(np.abs(direction @ columns) >= (1 - 1e-5) * size)
 
 
 def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:

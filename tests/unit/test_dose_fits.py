@@ -572,6 +572,19 @@ def test_a_dose_that_is_the_outcome(simulation):
         cs.CausalStoNet.from_formula(simulation.formula, data)
 
 
+def test_a_code_that_dose_and_outcome_share_makes_no_copy(simulation):
+    data = simulation.data.copy()
+    data.loc[7, ["dose", "y"]] = 99999999.0
+    with pytest.warns(OutlyingDoseWarning):
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+    data["dose"] = 3 - 2 * data["y"]
+    with (
+        pytest.warns(OutlyingDoseWarning),
+        pytest.raises(TreatmentLeakError, match="'dose' is the outcome 'y'"),
+    ):
+        cs.CausalStoNet.from_formula(simulation.formula, data)
+
+
 def test_a_dose_that_the_covariates_determine_is_noted(make_plan):
     simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
     results = oracle_results(simulation, make_plan())

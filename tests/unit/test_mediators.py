@@ -236,6 +236,29 @@ def test_rows_of_weight_zero_do_not_count(frame):
         mediators_of("y ~ a | x1 | label", labels, weights=weights)
 
 
+@pytest.mark.parametrize("code", [99999999.0, 1e12, -1e30])
+def test_a_shared_code_makes_no_copy(frame, code):
+    """One row, or several, with the same code for a gap in variables that are not the same."""
+    formula = "y ~ a | x1 + x2 | m1 + m2 + rare"
+    # The covariates are float32, where the copy of a code is not always the code.
+    columns = ["y", "x1", "m1", "m2", "rare"]
+    for rows in ([3], [0, 3, 17, 40]):
+        coded = frame.assign(rare=np.where(np.arange(N) % 5 < 3, 0.0, frame["m1"] ** 2))
+        coded.loc[rows, columns] = code
+        assert mediators_of(formula, coded).names == ("m1", "m2", "rare")
+        for copied, message in (
+            (3 - 2 * coded["y"], "'m1' is the outcome"),
+            (2 * coded["m2"], "'m1' and 'm2' are the same"),
+            (coded["rare"] / 3, "'m1' and 'rare' are the same"),
+            (-4 * coded["x1"], "also among the covariates, as 'x1'"),
+        ):
+            with pytest.raises(MediatorLeakError, match=message):
+                mediators_of(formula, coded.assign(m1=copied))
+        total = coded.assign(rare=coded["m1"] + 2 * coded["m2"])
+        with pytest.raises(MediatorLeakError, match="'rare' is a sum of multiples of others"):
+            mediators_of(formula, total)
+
+
 def test_what_nobody_has_under_control_can_mediate(frame):
     taken = frame.assign(taken=frame["b"] * frame["a"])
     assert mediators_of("y ~ a | x1 | taken", taken).levels == ((0.0, 1.0),)
