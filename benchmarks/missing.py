@@ -158,14 +158,12 @@ def drifts(records: list[Record]) -> list[Drift]:
     for group, methods in group_results(records).items():
         if not group.startswith("share "):
             continue
-        percent = int(group.split()[1])
+        percent, complete = int(group.split()[1]), methods.get("complete", {})
         for method, mine in methods.items():
-            seeds = sorted(set(mine) & set(methods["complete"]))
+            seeds = sorted(set(mine) & set(complete))
             if method == "complete" or len(seeds) < 2:
                 continue
-            moved = np.array(
-                [mine[s]["estimate"] - methods["complete"][s]["estimate"] for s in seeds]
-            )
+            moved = np.array([mine[s]["estimate"] - complete[s]["estimate"] for s in seeds])
             error = float(moved.std(ddof=1) / np.sqrt(len(moved)))
             found.append(Drift(method, percent, float(moved.mean()), error))
     return sorted(found, key=lambda drift: (drift.method, drift.percent))

@@ -103,7 +103,10 @@ def estimate_doses(
         return nuisances, dispersion, estimate_marginal_effect(nuisances, clip=plan.clip)
 
     predictions = predict_doses_out_of_fold(networks, data, doses)
-    alone, _, repetitions = zip(*map(estimate, predictions), strict=True)
+    singles = [estimate(prediction) for prediction in predictions]
+    alone, _, repetitions = zip(*singles, strict=True)
+    if len(singles) == 1:
+        return DoseEstimates(*singles[0], repetitions, alone)
     nuisances, dispersion, effects = estimate(mean_dose_prediction(predictions))
     covariance = variance_over_repetitions(
         effects.estimates, [(single.estimates, single.covariance) for single in repetitions]

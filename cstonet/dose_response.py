@@ -134,12 +134,12 @@ def dose_response(
     support = dose_support(nuisances, trim)
     doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
     curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
-    curve = curve.over_repetitions(
-        [
+    if len(alone) > 1:
+        singles = [
             estimate_curve(one, doses, support=support, clip=clip, bandwidth=curve.bandwidth)
             for one in alone
         ]
-    )
+        curve = curve.over_repetitions(singles)
     # A chosen bandwidth is to be justified; the automatic one, by what cannot be estimated.
     _warn_if_thin(curve, FEWEST if bandwidth is None else _FEW)
     return DoseResponse(

@@ -76,11 +76,6 @@ def mediation_notes(results: MediationResults, alpha: float) -> Iterator[str]:
     )
     yield from _note_levels(results)
     yield _note_ratio(results)
-    if results.plan.repeats > 1:
-        yield (
-            f"Estimates average the {results.plan.repeats} repetitions of the cross-fitting; "
-            "standard errors are those of a single one, plus what the repetitions differ by."
-        )
 
 
 def _note_levels(results: MediationResults) -> Iterator[str]:

@@ -83,6 +83,9 @@ class SharedNoise:
         """Those of a variable, with a number of sweeps left, for some of the draws."""
         if variable not in self._known:
             rng = np.random.default_rng([*self._seed, variable])
-            # A generator may give zero, which no normal number belongs to.
-            self._known[variable] = np.maximum(rng.random(self._shape), 2.0**-54)
+            # An error that all rows share does not average out over them: the draws of a sweep are
+            # spread evenly over (0, 1). A generator may give zero, which has no normal number.
+            place = rng.permuted(np.tile(np.arange(self._shape[1]), (self._shape[0], 1)), axis=1)
+            numbers = (place + rng.random(self._shape)) / self._shape[1]
+            self._known[variable] = np.maximum(numbers, 2.0**-54)
         return _Repeated(self._known[variable][left, draws, None])

@@ -63,8 +63,14 @@ def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[s
 
 
 def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
-    """The columns that a Python expression is made of."""
-    return tuple(name for name in _names(code) if name in known)
+    """The columns that a Python expression is made of, in order of appearance."""
+    return tuple(dict.fromkeys(name for name in _names(code) if name in known))
+
+
+def session_names(code: str, known: Collection[str]) -> tuple[str, ...]:
+    """What an expression takes from where the user called: neither columns nor always there."""
+    always = {*known, *BUILTINS, *dir(builtins), "np"}
+    return tuple(dict.fromkeys(name for name in _names(code) if name not in always))
 
 
 def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:

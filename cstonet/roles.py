@@ -262,7 +262,12 @@ def looks_continuous(treatment: Vector, kind: TreatmentKind | None) -> bool:
     if kind is not None:
         return kind == "continuous"
     values = treatment.values[~treatment.gaps.rows].infer_objects()
-    return _kind(values, _levels(values, treatment.name)) == "continuous"
+    if values.empty:
+        return False
+    try:
+        return _kind(values, _levels(values, treatment.name)) == "continuous"
+    except TreatmentTypeError:
+        return False
 
 
 def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:

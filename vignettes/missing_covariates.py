@@ -160,6 +160,8 @@ plt.show()
 #   `predict` then average over draws of what is missing.
 # - A number is imputed as normal given its neighbours. A skewed column is imputed better after a
 #   transformation; columns of two values and categories keep their levels.
+# - Of two columns that say the same and are missing together, leave one out: each would be imputed
+#   from the other, and neither would learn from treatment and outcome.
 
 # %%
 fits["missing at random"].cate(holes.data[gaps.any(axis=1)].head())

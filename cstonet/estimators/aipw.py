@@ -44,8 +44,8 @@ class Effects:
     between : (k, k) float64 or None
         Where covariates were imputed: the part (1 + 1/M) B of the covariance that comes from the
         differences between the M imputations.
-    imputations : int
-        Their number M; 0 where nothing was imputed.
+    imputations, n_counted : int
+        Their number M, and that of the units with positive weight; 0 where nothing was imputed.
     """
 
     names: tuple[str, ...]
@@ -59,6 +59,7 @@ class Effects:
     freedom: FloatArray | None = None
     between: FloatArray | None = None
     imputations: int = 0
+    n_counted: int = 0
 
     @property
     def n_contrasts(self) -> int:

@@ -81,8 +81,9 @@ def pooled_effects(
         centred = estimates - estimates.mean(axis=0)
         between = centred.T @ centred / (len(singles) - 1)
     inflated = (1 + 1 / len(singles)) * between
+    counted = int(np.count_nonzero(nuisances.unit_weights))
     fraction, freedom = missing_information(
-        np.diag(within), np.diag(inflated), len(singles), nuisances.n
+        np.diag(within), np.diag(inflated), len(singles), counted
     )
     return dataclasses.replace(
         singles[0],
@@ -94,6 +95,7 @@ def pooled_effects(
         freedom=freedom,
         between=inflated,
         imputations=len(singles),
+        n_counted=counted,
     )
 
 
@@ -107,7 +109,7 @@ def missing_information(
     within, between : (k,)
         Mean variance within the imputations, and (1 + 1/M) times the variance between them.
     imputations, rows
-        M and n.
+        M, and the number of rows that count.
 
     Returns
     -------
@@ -173,5 +175,4 @@ def joint_freedom(effects: Effects, matrix: FloatArray) -> float | None:
 def _freedom(effects: Effects, share: FloatArray) -> FloatArray:
     """Degrees of freedom where this share of the variance comes from the imputations."""
     share = np.clip(share, 0.0, 1.0)
-    rows = len(effects.influence)
-    return missing_information(1 - share, share, effects.imputations, rows)[1]
+    return missing_information(1 - share, share, effects.imputations, effects.n_counted)[1]

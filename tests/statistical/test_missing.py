@@ -265,6 +265,7 @@ def test_columns_that_are_missing_together():
         y = treat + 2 * x1 + rng.normal(size=800)
         data = pd.DataFrame({"y": y, "treat": treat, "x1": x1, "x2": x2})
         data.loc[rng.random(800) < 0.3, ["x1", "x2"]] = np.nan
+        data["x3"] = rng.normal(size=800)  # rows of which nothing is known are refused
         fit = cs.fit("y ~ treat | .", data, missing="mar", seed=seed, folds=2, repeats=1, starts=1)
         errors.append(fit.params["ATE"] - 1)
         ses.append(fit.bse["ATE"])

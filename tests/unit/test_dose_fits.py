@@ -34,6 +34,7 @@ from cstonet.errors import (
 from cstonet.estimators.dispersion import Dispersion
 from cstonet.estimators.dose_curve import estimate_curve
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
+from cstonet.received import Received
 from cstonet.roles import Vector
 
 FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
@@ -368,6 +369,30 @@ def test_expressions_that_depend_on_other_rows(simulation, options):
         results.predict(new)
     name, mean = "I(dose - dose.mean())", simulation.data["dose"].mean()
     assert len(results.predict(new.assign(**{name: new["dose"] - mean}))) == 5
+
+
+@pytest.mark.parametrize(
+    "code", ["d / d.max()", "d - d.min()", "d.cumsum()", "d.diff().fillna(0)", "d.rank()"]
+)
+def test_no_expression_of_all_rows_passes_for_one_by_rows(code):
+    rng = np.random.default_rng(3)
+    for top in (0, 20, 39):  # the largest dose may be anywhere
+        d = rng.uniform(1, 2, size=40)
+        d[top], d[(top + 7) % 40] = 3, 0.5
+        frame = pd.DataFrame({"d": d})
+        assert not Received.of(Vector.from_expression(code, frame), frame).by_rows
+        assert Received.of(Vector.from_expression("np.log(d)", frame), frame).by_rows
+        assert Received.of(Vector.from_expression("I(d > 1.5)", frame), frame).by_rows
+
+
+def test_expressions_that_use_names_of_the_session(simulation, options):
+    middle = 5.0
+    model = cs.CausalStoNet.from_formula("y ~ I(dose > middle) | .", simulation.data)
+    results = model.fit(options=options, seed=1, n_jobs=1)
+    middle = 1.0
+    with pytest.raises(NotAvailableError, match=r"uses 'middle', which may have changed"):
+        results.predict(simulation.data.head(5))
+    assert middle == 1.0
 
 
 def test_doses_that_no_unit_had(simulation, fitted):

@@ -1,10 +1,13 @@
 """Tests and simultaneous intervals after imputation: one inference, whichever way one asks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
+from cstonet.estimators.imputations import contrast_freedom
 from cstonet.inference import EffectInference, largest_student_quantile
 
 LEVELS = ("a", "b", "c")
@@ -114,3 +117,12 @@ class TestLargestStudent:
     def test_one_alone(self):
         found = largest_student_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
         np.testing.assert_allclose(found, stats.t.ppf(0.975, 7))
+
+
+def test_rows_of_weight_zero_add_no_freedom(inference):
+    effects = inference.effects
+    assert effects.n_counted == 120
+    more = replace(effects, influence=np.vstack([effects.influence] * 2))
+    np.testing.assert_array_equal(
+        contrast_freedom(more, np.eye(5)), contrast_freedom(effects, np.eye(5))
+    )

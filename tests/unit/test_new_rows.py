@@ -11,6 +11,7 @@ from cstonet.conditionals import CovariateModel, Variable
 from cstonet.imputation import ImputationModel
 from cstonet.missingness import MissingnessModel
 from cstonet.new_rows import CompletedRows
+from cstonet.noise import SharedNoise
 from cstonet.regressions import Regression
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
@@ -99,3 +100,14 @@ def test_what_is_missing_not_at_random_is_told_by_being_missing():
     expected = y[gap & (treat == 0)].mean()
     found = results.potential_outcomes(frame[gap])[0].mean()
     assert abs(found - expected) < abs(found - y[treat == 0].mean()) / 2
+
+
+def test_shared_numbers_are_spread_evenly():
+    """Their common error would not average out over rows: one number in every twentieth."""
+    noise = SharedNoise((3,), sweeps=30, draws=20)
+    for left in range(30):
+        numbers = noise.at(1, left, slice(0, 20)).uniform((20, 4))
+        np.testing.assert_array_equal(np.sort(np.floor(20 * numbers[:, 0])), np.arange(20))
+        np.testing.assert_array_equal(numbers, numbers[:, :1] * np.ones(4))
+    again = SharedNoise((3,), sweeps=30, draws=20).at(1, 4, slice(5, 9)).uniform((4, 1))
+    np.testing.assert_array_equal(again, noise.at(1, 4, slice(0, 20)).uniform((20, 1))[5:9])
