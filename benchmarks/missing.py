@@ -182,22 +182,23 @@ def report(records: list[Record]) -> str:
             if method not in methods:
                 continue
             mine = {s: r for s, r in methods[method].items() if s in seeds}
-            both = sorted(set(mine) & set(methods.get("complete", mine)))
-            rows = [mine[seed] for seed in both]
-            base = [methods.get("complete", mine)[seed] for seed in both]
+            base = methods.get("complete", mine)
+            rows, both = list(mine.values()), sorted(set(mine) & set(base))
             error = np.array([r["estimate"] - r["sample_ate"] for r in rows])
-            base_error = np.array([r["estimate"] - r["sample_ate"] for r in base])
             covered = np.mean([r["lower"] <= r["ate"] <= r["upper"] for r in rows])
-            seconds = np.median(
-                [r["seconds"] / b["seconds"] for r, b in zip(rows, base, strict=True)]
+            # Ratios are over the data sets that were also fitted complete.
+            own, other = (
+                np.mean([abs(fits[s]["estimate"] - fits[s]["sample_ate"]) for s in both])
+                for fits in (mine, base)
             )
+            seconds = np.median([mine[s]["seconds"] / base[s]["seconds"] for s in both])
             counts = [r["selection"][m] for r in rows for m in ("outcome", "treatment")]
             false = sum(c["false"] for c in counts) / max(sum(c["selected"] for c in counts), 1)
             missed = sum(c["missed"] for c in counts) / max(sum(c["true"] for c in counts), 1)
             spread = error.std(ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.nan
             lines.append(
                 f"{method:10}{len(rows):5}{np.abs(error).mean():9.4f}"
-                f"{np.abs(error).mean() / np.abs(base_error).mean():7.2f}{error.mean():9.4f}"
+                f"{own / other:7.2f}{error.mean():9.4f}"
                 f"{spread:9.4f}{np.mean([r['se'] for r in rows]):8.4f}{covered:7.2f}"
                 f"{false:6.2f}{missed:6.2f}{seconds:6.2f}"
             )
