@@ -66,6 +66,6 @@ def test_comments_tell_the_figures(source):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     (code,) = [block for block in blocks if block.startswith(f"sim = {source}")]
     scope: dict[str, object] = {"cs": cs}
-    exec(code, scope)
+    exec(code.replace(", curve.plot()", ""), scope)  # plots need an extra
     for figure in FIGURES[source](scope):
         assert figure in code
