@@ -11,7 +11,6 @@ again. ``--report`` prints the figures only.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ import pandas as pd
 from accuracy import add_run_arguments, run_cases
 from common import Z95, Estimate, FloatArray, Problem, Record, number_range, read_records
 from metrics import coverage_error
+from peers import recipe_of
 
 import cstonet as cs
-from cstonet.presets import preset
 
 # Doses, as shares of the way through the support, at which curves are compared with the truth.
 POINTS = 25
@@ -81,9 +80,8 @@ class DoseFit:
 
     @property
     def recipe(self) -> str:
-        """Version of the package and a digest of the preset's options."""
-        digest = hashlib.sha256(repr(preset(self.name)).encode()).hexdigest()
-        return f"{cs.__version__}-{digest[:8]}"
+        """What the results depend on."""
+        return recipe_of(self.name)
 
     def prepare(self) -> None:
         """Nothing to do: the package is there."""

@@ -19,7 +19,6 @@ command.
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +28,10 @@ import numpy as np
 import pandas as pd
 from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
 from loaders import truths_of
+from peers import recipe_of
 
 import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2
-from cstonet.presets import preset
 
 METHODS = ("complete", "drop", "mean", "mar", "mnar")
 SHARES = (5, 10, 20, 40)
@@ -83,9 +82,8 @@ class HoleMethod:
 
     @property
     def recipe(self) -> str:
-        """Version of the package and a digest of the default options."""
-        digest = hashlib.sha256(repr(preset("calibrated")).encode()).hexdigest()
-        return f"{cs.__version__}-{digest[:8]}"
+        """What the results depend on."""
+        return recipe_of("calibrated")
 
     def prepare(self) -> None:
         """Nothing to do."""

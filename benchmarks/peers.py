@@ -22,6 +22,12 @@ from cstonet.presets import preset
 FOLDS = 5
 
 
+def recipe_of(name: str) -> str:
+    """Version of the package and a digest of a preset's options: same recipe, same results."""
+    digest = hashlib.sha256(repr(preset(name)).encode()).hexdigest()
+    return f"{cs.__version__}-{digest[:8]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A preset of the package, used as anybody would: formula, frame, nothing else."""
@@ -30,9 +36,8 @@ class Preset:
 
     @property
     def recipe(self) -> str:
-        """Version of the package and a digest of the preset's options."""
-        digest = hashlib.sha256(repr(preset(self.name)).encode()).hexdigest()
-        return f"{cs.__version__}-{digest[:8]}"
+        """What the results depend on."""
+        return recipe_of(self.name)
 
     def prepare(self) -> None:
         """Nothing to do: the package is there. An unknown name is refused."""

@@ -302,10 +302,10 @@ def gap_advice(missing: str, roles: tuple[str, ...], blocked: str | None, *, pla
         Whether the roles are columns of the user's frame.
     """
     if blocked is not None:
-        drop = "eave these rows out with missing='drop', or fill the gaps in before the fit"
+        drop = "leave these rows out with missing='drop', or fill the gaps in before the fit"
         if missing == "raise":
-            return f"L{drop}; with {blocked} nothing is imputed."
-        return f"missing={missing!r} is not available with {blocked}: l{drop}."
+            return f"{drop.capitalize()}; with {blocked} nothing is imputed."
+        return f"missing={missing!r} is not available with {blocked}: {drop}."
     if not roles:
         return (
             "Impute covariates with missing='mar' (missing at random given what is observed) or "

@@ -6,11 +6,9 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from cstonet.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError, UncertainShareWarning
-from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.mediation import PROPORTION, MediationEffects
 from cstonet.fitted import Networks, Plan
 from cstonet.inference import Effect
@@ -113,17 +111,8 @@ class MediationResults(CausalResults):
             )
         return Effect.of(self.estimated.proportion(), PROPORTION, alpha)
 
-    def dose_response(
-        self,
-        grid: ArrayLike | None = None,
-        *,
-        alpha: float = 0.05,
-        bandwidth: float | None = None,
-        trim: float = TRIM,
-    ) -> NoReturn:
-        """Not available: the treatment of a mediation has two levels."""
-        del grid, alpha, bandwidth, trim
-        raise NotAvailableError(
+    def _no_curve(self) -> str:
+        return (
             f"a mediation compares two levels of {self.design.treatment_name!r} and has no curve: "
             "potential_outcomes() are the expected outcomes at each, the column effect of "
             "mediators is what the treatment does to each mediator. For the curve of a dose, fit "

@@ -118,9 +118,14 @@ def fit_softmax(
     ridge[0] = 1e-6
     if levels > _NEWTON_LEVELS:
         return _by_gradient(design, target, w, ridge, start, stop)
-    for _ in range(_NEWTON_STEPS):
+
+    def at(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities (n, k) and the gradient (q, k) of the log posterior."""
         p = level_probabilities(design @ theta)[:, 1:]
-        gradient = design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
+        return p, design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
+
+    for _ in range(_NEWTON_STEPS):
+        p, gradient = at(theta)
         hessian = np.empty((k, q, k, q))
         for a in range(k):
             poll(stop)
@@ -135,8 +140,7 @@ def fit_softmax(
         theta += step * min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < _CONVERGED:
             return theta
-    p = level_probabilities(design @ theta)[:, 1:]
-    gradient = design.T @ (w[:, None] * (target - p)) - ridge[:, None] * theta
+    _, gradient = at(theta)
     if np.abs(gradient).max() < _ASTRAY:
         return theta
     return _by_gradient(design, target, w, ridge, start, stop)

@@ -228,7 +228,11 @@ class CausalResults(EffectInference):
     ) -> DoseResponse:
         """The curve of a continuous treatment, see `cstonet.dose_results`; others have none."""
         del grid, alpha, bandwidth, trim
-        raise NotAvailableError(
+        raise NotAvailableError(self._no_curve())
+
+    def _no_curve(self) -> str:
+        """Why there is no dose-response curve, and what to use instead."""
+        return (
             f"the treatment {self.design.treatment_name!r} has levels, not doses: "
             "potential_outcomes() and the POM rows of params are the outcomes at each. For numbers "
             "that are amounts, fit with treatment='continuous'"
