@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from .errors import (
+from cstonet.errors import (
     ColumnTypeError,
     DataError,
     DuplicateColumnError,

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .columns import Column, as_frame, check_finite, check_unique, describe, listing, take
-from .errors import DataError, EmptyDataError, LengthMismatchError
-from .formula import Selected
-from .sources import Sources
+from cstonet.columns import Column, as_frame, check_finite, check_unique, describe, listing, take
+from cstonet.errors import DataError, EmptyDataError, LengthMismatchError
+from cstonet.formula import Selected
+from cstonet.sources import Sources
 
 Source = Literal["frame", "array"]
 
@@ -302,7 +302,7 @@ def _plain_blocks(names: tuple[str, ...], sources: Sources) -> Iterator[Block]:
 
 
 def _patsy_block(selected: Selected, sources: Sources) -> Block:
-    from .patsy_terms import PatsyBlock  # not at the top: plain formulas never load patsy
+    from cstonet.patsy_terms import PatsyBlock  # not at the top: plain formulas never load patsy
 
     return PatsyBlock.fit(selected.terms, selected.columns, sources)
 
@@ -312,6 +312,6 @@ def _block_from_json(saved: Mapping[str, Any]) -> Block:
         return NumericBlock.from_json(saved)
     if saved["kind"] == "levels":
         return LevelBlock.from_json(saved)
-    from .patsy_terms import PatsyBlock
+    from cstonet.patsy_terms import PatsyBlock
 
     return PatsyBlock.from_json(saved)

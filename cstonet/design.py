@@ -15,22 +15,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .caller import caller_stacklevel
-from .columns import as_frame, check_unique, listing
-from .covariates import CovariateSpec, Source, array_to_frame
-from .doses import dose_values
-from .errors import (
+from cstonet.caller import caller_stacklevel
+from cstonet.columns import as_frame, check_unique, listing
+from cstonet.covariates import CovariateSpec, Source, array_to_frame
+from cstonet.doses.reading import dose_values
+from cstonet.errors import (
     DataError,
     EmptyDataError,
     FormulaError,
     OptionError,
 )
-from .formula import Selected, parse_formula, select_columns
-from .gaps import CovariateGaps, fill_sources, gap_advice, warn_of_empty_arms
-from .leaks import check_copies
-from .mediators import Mediators, RawMediators, check_parts, named_columns
-from .received import Received
-from .roles import (
+from cstonet.formula import Selected, parse_formula, select_columns
+from cstonet.leaks import check_copies
+from cstonet.mediation.reading import Mediators, RawMediators, check_parts, named_columns
+from cstonet.missing.gaps import CovariateGaps, fill_sources, gap_advice, warn_of_empty_arms
+from cstonet.received import Received
+from cstonet.roles import (
     Family,
     TreatmentKind,
     Vector,
@@ -40,7 +40,7 @@ from .roles import (
     treatment_codes,
     weight_values,
 )
-from .sources import Gaps, Sources
+from cstonet.sources import Gaps, Sources
 
 __all__ = ["Design", "Family", "Missing", "TreatmentKind"]
 

@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .columns import unknown_column
-from .errors import FormulaError, TreatmentLeakError
+from cstonet.columns import unknown_column
+from cstonet.errors import FormulaError, TreatmentLeakError
 
 if TYPE_CHECKING:
     import patsy
@@ -92,7 +92,7 @@ class Selected:
         """The columns of a frame that the terms compute with."""
         if not self.terms:
             return ()
-        from . import patsy_terms
+        from cstonet import patsy_terms
 
         return patsy_terms.columns_used(self.terms, known)
 
@@ -228,7 +228,7 @@ def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
     if text.isidentifier() or quoted:
         raise unknown_column((quoted[1] or quoted[2]) if quoted else text, known)
     # Here and not at the top: a formula of plain names must not pay for patsy.
-    from . import patsy_terms
+    from cstonet import patsy_terms
 
     return patsy_terms.parse_term(text, known)
 
@@ -260,7 +260,7 @@ def _uses(
     for name in reserved.intersection(selected.columns):
         yield name, name
     if selected.terms:
-        from . import patsy_terms
+        from cstonet import patsy_terms
 
         for term in selected.terms:
             for name in patsy_terms.columns_used([term], known):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import listing
-from .errors import DataError, TreatmentLeakError
+from cstonet.columns import listing
+from cstonet.errors import DataError, TreatmentLeakError
 
 # Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
 _ROWS_FOR_A_COPY = 20

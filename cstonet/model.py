@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.design import Design, Family, Missing, TreatmentKind
-from cstonet.dose_model import estimate_doses
-from cstonet.dose_results import DoseResults
+from cstonet.doses.estimation import estimate_doses
+from cstonet.doses.results import DoseResults
 from cstonet.errors import OptionError
 from cstonet.estimators import (
     Effects,
@@ -21,12 +21,12 @@ from cstonet.estimators import (
     estimate_mediation,
     pooled_effects,
 )
-from cstonet.held_out import impute
-from cstonet.mediation import estimate as estimate_repetition
-from cstonet.mediation import mediation_nuisances, mediation_selection, mediator_table
-from cstonet.mediation_models import averaged
-from cstonet.mediation_networks import mediation_plan, train_mediation
-from cstonet.mediation_results import MediationResults
+from cstonet.mediation.estimation import estimate as estimate_repetition
+from cstonet.mediation.estimation import mediation_nuisances, mediation_selection, mediator_table
+from cstonet.mediation.models import averaged
+from cstonet.mediation.networks import mediation_plan, train_mediation
+from cstonet.mediation.results import MediationResults
+from cstonet.missing.held_out import impute
 from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
 from cstonet.options import FitOptions, check_seed
 from cstonet.plan import Plan, make_plan
@@ -204,7 +204,7 @@ class CausalStoNet:
         Returns
         -------
         CausalResults
-            :class:`~cstonet.mediation_results.MediationResults` if the formula names mediators.
+            :class:`~cstonet.mediation.results.MediationResults` if the formula names mediators.
         """
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cstonet import _core
+from cstonet.missing.new_rows import CompletedRows
 from cstonet.network import NetworkSpec
-from cstonet.new_rows import CompletedRows
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, Scaling
 from cstonet.splits import Split
 from cstonet.structure import Structure
 
 if TYPE_CHECKING:
-    from cstonet.imputation import GapData, ImputationModel
+    from cstonet.missing.imputation import GapData, ImputationModel
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
@@ -266,7 +266,7 @@ class FittedNetworks:
     search
         One row per move of the structure search; empty without one.
     dose_scale
-        Units of a continuous treatment, see :mod:`cstonet.dose_networks`.
+        Units of a continuous treatment, see :mod:`cstonet.doses.networks`.
     gaps, imputation
         What is missing in the covariates, and per fold how it is imputed; None and empty if
         nothing is.

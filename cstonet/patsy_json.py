@@ -19,7 +19,7 @@ import numpy as np
 import patsy
 import patsy.builtins
 
-from .errors import NotAvailableError
+from cstonet.errors import NotAvailableError
 
 BUILTINS: dict[str, Any] = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
 """What patsy offers to every formula."""

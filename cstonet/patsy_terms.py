@@ -19,12 +19,12 @@ import patsy
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from .caller import caller_frame
-from .columns import Column, describe, numbers, numpy_dtype, unknown_column
-from .errors import FormulaError, MissingValuesError, UnseenLevelError
-from .formula import named_column
-from .patsy_json import BUILTINS, info_from_json, info_to_json, round_states
-from .sources import Sources
+from cstonet.caller import caller_frame
+from cstonet.columns import Column, describe, numbers, numpy_dtype, unknown_column
+from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.formula import named_column
+from cstonet.patsy_json import BUILTINS, info_from_json, info_to_json, round_states
+from cstonet.sources import Sources
 
 _RAISE = patsy.NAAction(on_NA="raise")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .columns import as_frame, listing
-from .errors import FormulaError, MissingValuesError, NotAvailableError, UnknownColumnError
-from .roles import Vector
+from cstonet.columns import as_frame, listing
+from cstonet.errors import FormulaError, MissingValuesError, NotAvailableError, UnknownColumnError
+from cstonet.roles import Vector
 
 # Rows with different treatments that an expression is tried on.
 _PROBED = 8
@@ -43,7 +43,9 @@ class Received:
         """The rule behind the treatment of the fit's frame."""
         if treatment.columns in ((), (treatment.name,)):
             return cls(treatment.name)
-        from .patsy_terms import session_names  # not at the top: plain formulas never load patsy
+        from cstonet.patsy_terms import (
+            session_names,  # not at the top: plain formulas never load patsy
+        )
 
         return cls(
             treatment.name,

@@ -31,7 +31,7 @@ from cstonet.roles import level_code
 
 if TYPE_CHECKING:
     from cstonet.design import Design
-    from cstonet.dose_response import DoseResponse
+    from cstonet.doses.response import DoseResponse
     from cstonet.tables import CausalSummary
 
 Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
@@ -226,7 +226,7 @@ class CausalResults(EffectInference):
         bandwidth: float | None = None,
         trim: float = TRIM,
     ) -> DoseResponse:
-        """The curve of a continuous treatment, see `cstonet.dose_results`; others have none."""
+        """The curve of a continuous treatment, see `cstonet.doses.results`; others have none."""
         del grid, alpha, bandwidth, trim
         raise NotAvailableError(self._no_curve())
 

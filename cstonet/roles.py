@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from .columns import is_number, listing, take
-from .errors import (
+from cstonet.columns import is_number, listing, take
+from cstonet.errors import (
     ConstantOutcomeError,
     ConstantTreatmentError,
     DataError,
@@ -24,8 +24,8 @@ from .errors import (
     TreatmentTypeError,
     UnknownLevelError,
 )
-from .formula import named_column
-from .sources import Gaps
+from cstonet.formula import named_column
+from cstonet.sources import Gaps
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial"]
@@ -70,7 +70,7 @@ class Vector:
             return cls.from_column(name, frame)
         if code.isidentifier():
             return cls.from_column(code, frame)
-        from . import patsy_terms  # not at the top: plain formulas never load patsy
+        from cstonet import patsy_terms  # not at the top: plain formulas never load patsy
 
         columns = patsy_terms.columns_in(code, frame.columns)
         values = patsy_terms.evaluate(code, frame)

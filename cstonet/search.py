@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.dose_networks import evaluate
+from cstonet.doses.networks import evaluate
 from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
 from cstonet.networks import TrainedNetwork

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .columns import is_number, listing, numbers, take
-from .errors import MissingValuesError
+from cstonet.columns import is_number, listing, numbers, take
+from cstonet.errors import MissingValuesError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cstonet import dose_summary
 from cstonet.diagnostics import arm_separation
-from cstonet.dose_results import DoseResults
+from cstonet.doses import summary as dose_summary
+from cstonet.doses.results import DoseResults
 from cstonet.inference import check_alpha
-from cstonet.mediation_results import MediationResults
-from cstonet.mediation_summary import (
+from cstonet.mediation.results import MediationResults
+from cstonet.mediation.summary import (
     MEDIATION_SELECTION_NOTE,
     MEDIATION_UNION_NOTE,
     mediation_notes,

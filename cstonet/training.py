@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.design import Design
-from cstonet.doses import dose_strata
+from cstonet.doses.reading import dose_strata
 from cstonet.errors import NumericalError, OptionError
-from cstonet.imputation import (
+from cstonet.missing.imputation import (
     FoldImputer,
     GapData,
     ImputationModel,

@@ -9,14 +9,14 @@ from scipy.special import expit
 
 import cstonet as cs
 from cstonet import _core
-from cstonet.conditionals import CovariateModel, Entries, Variable
 from cstonet.datasets import many_holes, paper_holes, punch_holes, simulation2
 from cstonet.datasets.autoregressive import mean_outcome, treatment_probability
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
-from cstonet.imputation import choose
-from cstonet.missingness import MissingnessModel
-from cstonet.noise import FreshNoise
-from cstonet.regressions import fit_linear, fit_softmax, level_probabilities
+from cstonet.missing.conditionals import CovariateModel, Entries, Variable
+from cstonet.missing.imputation import choose
+from cstonet.missing.missingness import MissingnessModel
+from cstonet.missing.noise import FreshNoise
+from cstonet.missing.regressions import fit_linear, fit_softmax, level_probabilities
 
 
 def dataset(x):

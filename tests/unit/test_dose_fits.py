@@ -13,10 +13,10 @@ import pytest
 import statsmodels.api as sm
 
 import cstonet as cs
-from cstonet.dose_model import DoseEstimates
-from cstonet.dose_response import read_doses
-from cstonet.dose_results import DoseResults
-from cstonet.doses import dose_values
+from cstonet.doses.estimation import DoseEstimates
+from cstonet.doses.reading import dose_values
+from cstonet.doses.response import read_doses
+from cstonet.doses.results import DoseResults
 from cstonet.errors import (
     ConstantTreatmentError,
     DoseRangeError,

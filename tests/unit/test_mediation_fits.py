@@ -12,8 +12,8 @@ from scipy.special import expit
 import cstonet as cs
 from cstonet.errors import NotAvailableError, OptionError, UncertainShareWarning
 from cstonet.estimators import estimate_mediation
-from cstonet.mediation_networks import HELD_WITHOUT_TEST
-from cstonet.mediation_results import MediationResults
+from cstonet.mediation.networks import HELD_WITHOUT_TEST
+from cstonet.mediation.results import MediationResults
 
 # An interval of this level misses once in 16 000 fits.
 FAR = 4.0

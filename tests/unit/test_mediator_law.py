@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 
-from cstonet.mediator_law import DRAWS, MediatorLaw
+from cstonet.mediation.law import DRAWS, MediatorLaw
 
 COVARIANCE = np.array([[0.5, 0.2, 0.1], [0.2, 0.4, 0.15], [0.1, 0.15, 0.6]])
 ROWS = 20_000

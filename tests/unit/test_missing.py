@@ -16,7 +16,7 @@ from cstonet.estimators import (
     missing_information,
     pooled_effects,
 )
-from cstonet.gaps import CovariateGaps, Incomplete
+from cstonet.missing.gaps import CovariateGaps, Incomplete
 from cstonet.results import CausalResults
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 400, "imputations": 4, "seed": 3}

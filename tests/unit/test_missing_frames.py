@@ -17,7 +17,7 @@ from cstonet.errors import (
     OptionError,
     UnseenLevelError,
 )
-from cstonet.regressions import Target, select_features
+from cstonet.missing.regressions import Target, select_features
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 FORMULA = "y ~ treat | ."

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet import conditionals, regressions
-from cstonet.regressions import fit_softmax
+from cstonet.missing import conditionals, regressions
+from cstonet.missing.regressions import fit_softmax
 
 COLUMNS = 60
 

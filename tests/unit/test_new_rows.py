@@ -7,12 +7,12 @@ from scipy.special import expit
 
 import cstonet as cs
 from cstonet import _core
-from cstonet.conditionals import CovariateModel, Variable
-from cstonet.imputation import ImputationModel
-from cstonet.missingness import MissingnessModel
-from cstonet.new_rows import CompletedRows
-from cstonet.noise import SharedNoise
-from cstonet.regressions import Regression
+from cstonet.missing.conditionals import CovariateModel, Variable
+from cstonet.missing.imputation import ImputationModel
+from cstonet.missing.missingness import MissingnessModel
+from cstonet.missing.new_rows import CompletedRows
+from cstonet.missing.noise import SharedNoise
+from cstonet.missing.regressions import Regression
 
 QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 

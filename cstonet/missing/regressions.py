@@ -1,7 +1,7 @@
 """Regressions of single covariates: linear for numbers, softmax for levels; their selection.
 
-They are the pieces of the graphical model of the covariates (:mod:`cstonet.conditionals`) and of
-the model of what is missing (:mod:`cstonet.missingness`).
+They are the pieces of the graphical model of the covariates (:mod:`cstonet.missing.conditionals`)
+and of the model of what is missing (:mod:`cstonet.missing.missingness`).
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.gaps import CovariateGaps
-from cstonet.noise import Noise, NoiseSource
-from cstonet.regressions import (
+from cstonet.missing.gaps import CovariateGaps
+from cstonet.missing.noise import Noise, NoiseSource
+from cstonet.missing.regressions import (
     FloatArray,
     Regression,
     Stop,

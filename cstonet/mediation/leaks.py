@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import listing
-from .errors import ConstantMediatorError, MediatorLeakError
-from .leaks import copies_of, not_far
+from cstonet.columns import listing
+from cstonet.errors import ConstantMediatorError, MediatorLeakError
+from cstonet.leaks import copies_of, not_far
 
 # What others leave of a standardised mediator, below which it is made of them.
 _NOTHING = 1e-6

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from cstonet import _core
-from cstonet.conditionals import Entries, Variable
-from cstonet.regressions import (
+from cstonet.missing.conditionals import Entries, Variable
+from cstonet.missing.regressions import (
     FloatArray,
     Regression,
     Stop,

@@ -117,7 +117,7 @@ def dose_response(
     outcome_name: str,
     dose_name: str,
 ) -> DoseResponse:
-    """The curve on a grid, see `cstonet.dose_results.DoseResults.dose_response`.
+    """The curve on a grid, see `cstonet.doses.results.DoseResults.dose_response`.
 
     `nuisances` are averaged over the repetitions of the cross-fitting, `alone` those of each.
     """

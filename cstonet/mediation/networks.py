@@ -26,8 +26,8 @@ from cstonet import _core
 from cstonet.design import Design
 from cstonet.errors import NotAvailableError
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.mediation_models import FoldModels, MediationPrediction, MediatorUnits, concatenated
-from cstonet.mediators import Mediators
+from cstonet.mediation.models import FoldModels, MediationPrediction, MediatorUnits, concatenated
+from cstonet.mediation.reading import Mediators
 from cstonet.network import BlockFamily
 from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
 from cstonet.options import FitOptions

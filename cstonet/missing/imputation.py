@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.columns import listing
-from cstonet.conditionals import CovariateModel, Entries, Variable, standardised_variables
 from cstonet.design import Design
 from cstonet.errors import OptionError
-from cstonet.gaps import CovariateGaps, Mechanism
-from cstonet.missingness import MissingnessModel
+from cstonet.missing.conditionals import CovariateModel, Entries, Variable, standardised_variables
+from cstonet.missing.gaps import CovariateGaps, Mechanism
+from cstonet.missing.missingness import MissingnessModel
+from cstonet.missing.noise import FreshNoise
+from cstonet.missing.regressions import VALUES_PER_FEATURE, FloatArray, Stop
 from cstonet.networks import TrainedNetwork
-from cstonet.noise import FreshNoise
 from cstonet.plan import Plan
-from cstonet.regressions import VALUES_PER_FEATURE, FloatArray, Stop
 from cstonet.scaling import Scaling, column_scaling
 from cstonet.search import TrainingData
 from cstonet.splits import Split

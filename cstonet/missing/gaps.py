@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from .caller import caller_stacklevel
-from .columns import check_no_identifier, listing
-from .covariates import CovariateSpec, LevelBlock, NumericBlock
-from .errors import EmptyArmWarning, MissingValuesError, NotAvailableError
-from .sources import Sources
+from cstonet.caller import caller_stacklevel
+from cstonet.columns import check_no_identifier, listing
+from cstonet.covariates import CovariateSpec, LevelBlock, NumericBlock
+from cstonet.errors import EmptyArmWarning, MissingValuesError, NotAvailableError
+from cstonet.sources import Sources
 
 Mechanism = Literal["mar", "mnar"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .columns import as_frame, check_unique, describe, listing
-from .covariates import CovariateSpec, array_to_frame
-from .errors import (
+from cstonet.columns import as_frame, check_unique, describe, listing
+from cstonet.covariates import CovariateSpec, array_to_frame
+from cstonet.errors import (
     ConstantMediatorError,
     DataError,
     DuplicateColumnError,
@@ -22,10 +22,10 @@ from .errors import (
     MediatorTypeError,
     NotAvailableError,
 )
-from .formula import Formula, Selected, Term, select_columns
-from .mediator_leaks import check_arms_of, check_leaks
-from .roles import Family, Vector, counted, numbers_as_text
-from .sources import Sources
+from cstonet.formula import Formula, Selected, Term, select_columns
+from cstonet.mediation.leaks import check_arms_of, check_leaks
+from cstonet.roles import Family, Vector, counted, numbers_as_text
+from cstonet.sources import Sources
 
 
 @dataclass(frozen=True, slots=True, eq=False)

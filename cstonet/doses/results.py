@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cstonet import dose_diagnostics
 from cstonet.design import Design
-from cstonet.dose_model import DoseEstimates
-from cstonet.dose_networks import DosePrediction, predict_doses
-from cstonet.dose_response import DoseResponse, dose_response, read_doses
+from cstonet.doses import diagnostics
+from cstonet.doses.estimation import DoseEstimates
+from cstonet.doses.networks import DosePrediction, predict_doses
+from cstonet.doses.response import DoseResponse, dose_response, read_doses
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
@@ -246,12 +246,12 @@ class DoseResults(CausalResults):
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
 
     def overlap(self) -> pd.DataFrame:
-        """Could others have had these doses? See `cstonet.dose_diagnostics.overlap`."""
-        return dose_diagnostics.overlap(self.dose_nuisances, clip=self.effects.clip)
+        """Could others have had these doses? See `cstonet.doses.diagnostics.overlap`."""
+        return diagnostics.overlap(self.dose_nuisances, clip=self.effects.clip)
 
     def balance(self) -> pd.DataFrame:
-        """Correlation of covariates and dose, see `cstonet.dose_diagnostics.balance`."""
-        return dose_diagnostics.balance(
+        """Correlation of covariates and dose, see `cstonet.doses.diagnostics.balance`."""
+        return diagnostics.balance(
             self.dose_nuisances,
             self.design.X,
             covariates=self.design.covariates,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.mediator_law import MediatorLaw
-from cstonet.mediators import Mediators
+from cstonet.mediation.law import MediatorLaw
+from cstonet.mediation.reading import Mediators
 from cstonet.networks import Prediction, TrainedNetwork
 from cstonet.scaling import OutcomeScale, Scaling
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cstonet.doses import point_mass
+from cstonet.doses.reading import point_mass
 
 if TYPE_CHECKING:
-    from cstonet.dose_results import DoseResults
+    from cstonet.doses.results import DoseResults
 
 # Share of the dose's variance explained by the covariates from which a note warns.
 _DETERMINED = 0.95

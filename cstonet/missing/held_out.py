@@ -1,7 +1,8 @@
 """Imputations of every row by models that did not train on it, and its nuisances at each.
 
-The candidates of :mod:`cstonet.imputation` are drawn and weighed once more, for the rows that a
-fold held out and by that fold's networks. What is chosen are the M imputations behind the effects.
+The candidates of :mod:`cstonet.missing.imputation` are drawn and weighed once more, for the rows
+that a fold held out and by that fold's networks. What is chosen are the M imputations behind the
+effects.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 
 from cstonet import _core
 from cstonet.estimators.imputations import Imputations
-from cstonet.imputation import GapData, ImputationModel, candidate_likelihood, choose
+from cstonet.missing.imputation import GapData, ImputationModel, candidate_likelihood, choose
+from cstonet.missing.noise import FreshNoise
 from cstonet.networks import FittedNetworks, Prediction, mean_prediction
-from cstonet.noise import FreshNoise
 from cstonet.search import TrainingData
 
 # First word of the seed sequences.

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from cstonet import _core
-from cstonet.conditionals import SWEEPS, Entries
-from cstonet.missingness import MissingnessModel
-from cstonet.noise import SharedNoise
-from cstonet.regressions import FloatArray
+from cstonet.missing.conditionals import SWEEPS, Entries
+from cstonet.missing.missingness import MissingnessModel
+from cstonet.missing.noise import SharedNoise
+from cstonet.missing.regressions import FloatArray
 
 if TYPE_CHECKING:
-    from cstonet.imputation import ImputationModel
+    from cstonet.missing.imputation import ImputationModel
 
 # First word of the seed sequences of draws for new rows.
 _NEW_ROWS = 6

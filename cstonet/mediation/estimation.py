@@ -19,8 +19,8 @@ from cstonet.estimators import (
     estimate_paths,
 )
 from cstonet.estimators.nuisances import FloatArray, IntArray
-from cstonet.mediation_models import MediationPrediction, averaged
-from cstonet.mediation_networks import MediationNetworks, mediators_of
+from cstonet.mediation.models import MediationPrediction, averaged
+from cstonet.mediation.networks import MediationNetworks, mediators_of
 from cstonet.selection import selection_table
 
 # Least distance of a propensity from 0 and 1 where its log-odds are taken.
@@ -84,7 +84,7 @@ def mediator_table(
     """One row per mediator: is it held, what the treatment does to it, what goes through it.
 
     Estimates are those of the repetitions' average, standard errors those of a single one; see
-    :class:`cstonet.mediation_results.MediationResults`.
+    :class:`cstonet.mediation.results.MediationResults`.
     """
     mediators = mediators_of(design)
     held = selection_table(_inputs(design), networks.outcome).iloc[len(design.covariates) :]

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from cstonet.regressions import FloatArray
+from cstonet.missing.regressions import FloatArray
 
 
 class Noise(Protocol):

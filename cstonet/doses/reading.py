@@ -7,16 +7,16 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from .caller import caller_stacklevel
-from .columns import in_formula, is_number, listing
-from .errors import (
+from cstonet.caller import caller_stacklevel
+from cstonet.columns import in_formula, is_number, listing
+from cstonet.errors import (
     ConstantTreatmentError,
     OutlyingDoseWarning,
     PointMassWarning,
     TooFewRowsError,
     TreatmentTypeError,
 )
-from .roles import Vector, counted, rows_that_count
+from cstonet.roles import Vector, counted, rows_that_count
 
 # Below this many different values a density of the dose means nothing.
 _FEWEST_VALUES = 5

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.design import Design
-from cstonet.dose_networks import (
+from cstonet.doses.networks import (
     DosePrediction,
     mean_dose_prediction,
     predict_doses_out_of_fold,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cstonet.mediation_results import MediationResults
+from cstonet.mediation.results import MediationResults
 from cstonet.tables import Table, table_with_headers
 
 _WIDTHS = (17, 9, 11, 9, 6, 10, 9)

@@ -1,0 +1,1 @@
+"""Continuous treatments: reading doses, their networks, effect, curve and summary."""

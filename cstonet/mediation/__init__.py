@@ -1,0 +1,1 @@
+"""Mediation: reading mediators, their networks and law, effects, paths and summary."""

@@ -1,0 +1,1 @@
+"""Missing covariates: where they are, models that impute them, and imputations at every step."""
