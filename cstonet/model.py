@@ -15,11 +15,13 @@ from cstonet.doses.estimation import estimate_doses
 from cstonet.doses.results import DoseResults
 from cstonet.errors import OptionError
 from cstonet.estimators import (
+    CrossFit,
     Effects,
+    Imputations,
     Nuisances,
+    effects_over_repetitions,
     estimate_effects,
     estimate_mediation,
-    pooled_effects,
 )
 from cstonet.mediation.estimation import estimate as estimate_repetition
 from cstonet.mediation.estimation import mediation_nuisances, mediation_selection, mediator_table
@@ -248,26 +250,26 @@ class CausalStoNet:
                 kind="binary" if design.treatment_kind == "binary" else "multilevel",
             )
 
-        repetitions = networks.predict_out_of_fold(data.covariates)
-        nuisances = nuisances_at(mean_prediction(repetitions))
-        if networks.gaps is None:
-            imputations, effects = None, estimate(nuisances)
-        else:
-            imputations, alone = impute(
+        predictions = networks.predict_out_of_fold(data.covariates)
+        imputed: Imputations | None = None
+        alone: Sequence[Imputations | None] = [None] * len(predictions)
+        if networks.gaps is not None:
+            imputed, alone = impute(
                 networks, networks.imputation, data, networks.gaps, plan.imputations
             )
-            repetitions = [
-                whole.with_rows(imputations.rows, part)
-                for whole, part in zip(repetitions, alone, strict=True)
-            ]
-            effects = pooled_effects(estimate, nuisances, imputations)
-            nuisances = imputations.averaged(nuisances)
-        singles = [estimate(nuisances_at(prediction)) for prediction in repetitions]
+        average = CrossFit(nuisances_at(mean_prediction(predictions)), imputed)
+        repetitions = [
+            CrossFit(nuisances_at(prediction), own)
+            for prediction, own in zip(predictions, alone, strict=True)
+        ]
+        singles = [repetition.effects(estimate) for repetition in repetitions]
+        effects = effects_over_repetitions(average.effects(estimate), singles)
         return CausalResults(
             design=design,
             plan=plan,
             effects=effects,
-            nuisances=nuisances,
+            nuisances=average.mean,
+            repetitions=repetitions,
             selection=selection_table(
                 design.covariates,
                 networks,
@@ -276,7 +278,7 @@ class CausalStoNet:
             networks=networks,
             notes=training_notes(networks) + spread_note(effects, singles),
             runtime=time.perf_counter() - began,
-            imputations=imputations,
+            imputations=imputed,
         )
 
     def _fit_mediation(

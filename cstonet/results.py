@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -17,11 +18,12 @@ from cstonet.errors import (
 )
 from cstonet.estimators import (
     TARGETS,
+    CrossFit,
     Effects,
     Imputations,
     Nuisances,
+    effects_over_repetitions,
     estimate_target,
-    pooled_effects,
 )
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.nuisances import FloatArray
@@ -63,10 +65,13 @@ class CausalResults(EffectInference):
         Seconds spent.
     imputations : Imputations or None
         Nuisances of rows with missing covariates at each imputation.
+    repetitions : sequence of CrossFit
+        The nuisances of each repetition of the cross-fitting, which standard errors are from.
     """
 
     estimator = "AIPW"
     imputations: Imputations | None = None
+    repetitions: tuple[CrossFit, ...] = ()
 
     def __init__(
         self,
@@ -80,6 +85,7 @@ class CausalResults(EffectInference):
         notes: tuple[str, ...],
         runtime: float,
         imputations: Imputations | None = None,
+        repetitions: Sequence[CrossFit] = (),
     ) -> None:
         super().__init__(effects, design.outcome_name, plan.seed)
         self.design = design
@@ -90,6 +96,7 @@ class CausalResults(EffectInference):
         self.notes = notes
         self.runtime = runtime
         self.imputations = imputations
+        self.repetitions = tuple(repetitions)
 
     @property
     def nobs(self) -> int:
@@ -148,9 +155,11 @@ class CausalResults(EffectInference):
             clip = self.effects.clip
             return estimate_target(nuisances, target, contrast, clip=clip, name=name)
 
-        if self.imputations is None:
-            return Effect.of(estimate(self.nuisances), name, alpha)
-        return Effect.of(pooled_effects(estimate, self.nuisances, self.imputations), name, alpha)
+        effects = effects_over_repetitions(
+            CrossFit(self.nuisances, self.imputations).effects(estimate),
+            [repetition.effects(estimate) for repetition in self.repetitions],
+        )
+        return Effect.of(effects, name, alpha)
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment.

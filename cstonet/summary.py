@@ -292,7 +292,7 @@ def _note_errors(results: CausalResults) -> str:
             f"{results.imputations.count} imputations (Rubin's rules); Student's t with at least "
             f"{_least_freedom(results):.0f} degrees of freedom."
         )
-    if results.plan.repeats > 1 and isinstance(results, DoseResults | MediationResults):
+    if results.plan.repeats > 1:
         note += (
             f" Estimates average the {results.plan.repeats} repetitions of the cross-fitting; "
             "their errors are those of a single one, plus what the repetitions differ by."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,7 @@ from cstonet.estimators.dispersion import Dispersion, fit_dispersion
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.estimators.repetitions import variance_over_repetitions
+from cstonet.estimators.repetitions import effects_over_repetitions
 from cstonet.estimators.residual_density import fit_residual_density
 from cstonet.networks import FittedNetworks
 from cstonet.plan import Plan
@@ -108,10 +107,7 @@ def estimate_doses(
     if len(singles) == 1:
         return DoseEstimates(*singles[0], repetitions, alone)
     nuisances, dispersion, effects = estimate(mean_dose_prediction(predictions))
-    covariance = variance_over_repetitions(
-        effects.estimates, [(single.estimates, single.covariance) for single in repetitions]
-    )
-    effects = dataclasses.replace(effects, covariance=covariance)
+    effects = effects_over_repetitions(effects, repetitions)
     return DoseEstimates(nuisances, dispersion, effects, repetitions, alone)
 
 

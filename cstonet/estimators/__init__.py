@@ -26,6 +26,7 @@ from cstonet.estimators.paths import (
     estimate_mediator_effects,
     estimate_paths,
 )
+from cstonet.estimators.repetitions import CrossFit, effects_over_repetitions
 from cstonet.estimators.targets import TARGETS, Target, estimate_target
 from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
 
@@ -45,6 +46,8 @@ __all__ = [
     "missing_information",
     "contrast_freedom",
     "joint_freedom",
+    "CrossFit",
+    "effects_over_repetitions",
     "Target",
     "TARGETS",
     "estimate_target",

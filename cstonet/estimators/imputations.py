@@ -80,22 +80,29 @@ def pooled_effects(
     if len(singles) > 1:
         centred = estimates - estimates.mean(axis=0)
         between = centred.T @ centred / (len(singles) - 1)
-    inflated = (1 + 1 / len(singles)) * between
-    counted = int(np.count_nonzero(nuisances.unit_weights))
-    fraction, freedom = missing_information(
-        np.diag(within), np.diag(inflated), len(singles), counted
-    )
-    return dataclasses.replace(
+    pooled = dataclasses.replace(
         singles[0],
         estimates=estimates.mean(axis=0),
-        covariance=within + inflated,
         influence=np.mean([single.influence for single in singles], axis=0),
         n_clipped=round(float(np.mean([single.n_clipped for single in singles]))),
+        between=(1 + 1 / len(singles)) * between,
+        imputations=len(singles),
+        n_counted=int(np.count_nonzero(nuisances.unit_weights)),
+    )
+    return with_within(pooled, within)
+
+
+def with_within(effects: Effects, within: FloatArray) -> Effects:
+    """Pooled effects with this covariance W within imputations, shape (k, k), and what follows."""
+    assert effects.between is not None
+    fraction, freedom = missing_information(
+        np.diag(within), np.diag(effects.between), effects.imputations, effects.n_counted
+    )
+    return dataclasses.replace(
+        effects,
+        covariance=within + effects.between,
         missing_information=fraction,
         freedom=freedom,
-        between=inflated,
-        imputations=len(singles),
-        n_counted=counted,
     )
 
 

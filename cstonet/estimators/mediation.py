@@ -33,7 +33,7 @@ from cstonet.estimators.nuisances import (
     clip_propensity,
     mean_one,
 )
-from cstonet.estimators.repetitions import variance_over_repetitions
+from cstonet.estimators.repetitions import effects_over_repetitions
 
 EFFECTS = ("TE", "NDE", "NIE")
 PROPORTION = "NIE/TE"
@@ -143,11 +143,7 @@ class MediationEffects:
         singles : sequence of MediationEffects
             Estimates from each repetition by itself.
         """
-        covariance = variance_over_repetitions(
-            self.effects.estimates,
-            [(single.effects.estimates, single.effects.covariance) for single in singles],
-        )
-        effects = dataclasses.replace(self.effects, covariance=covariance)
+        effects = effects_over_repetitions(self.effects, [single.effects for single in singles])
         return dataclasses.replace(self, effects=effects)
 
 

@@ -29,7 +29,7 @@ def impute(
     data: TrainingData,
     gaps: GapData,
     imputations: int,
-) -> tuple[Imputations, list[Prediction]]:
+) -> tuple[Imputations, list[Imputations]]:
     """Draw the missing covariates of every row by models that did not train on it.
 
     Parameters
@@ -48,7 +48,7 @@ def impute(
     imputations
         Nuisances of the rows with gaps at each imputation, averaged over repetitions.
     repetitions
-        The same rows under each repetition alone, averaged over its own imputations.
+        The same rows under each repetition alone, at its own imputations.
     """
     plan, entries = fitted.plan, gaps.entries
     repeats = len(fitted.splits) // plan.folds
@@ -90,17 +90,19 @@ def impute(
             data.covariates, shared, np.ascontiguousarray(values[:, m], dtype=np.float32)
         )
         everything.append(fitted.predict_out_of_fold(completed, entries.rows))
-    averaged = [mean_prediction(predictions) for predictions in everything]
-    repetitions = [
-        mean_prediction([everything[m][r] for m in range(r, imputations, repeats)] or averaged)
-        for r in range(repeats)
-    ]
-    return (
-        Imputations(
+
+    def collected(at: Sequence[int], predictions: Sequence[Prediction]) -> Imputations:
+        return Imputations(
             rows=entries.rows,
-            mu=np.stack([prediction.mu for prediction in averaged]),
-            propensity=np.stack([prediction.propensity for prediction in averaged]),
-            values=values,
-        ),
-        repetitions,
-    )
+            mu=np.stack([prediction.mu for prediction in predictions]),
+            propensity=np.stack([prediction.propensity for prediction in predictions]),
+            values=values[:, at],
+        )
+
+    every_one = range(imputations)
+    averaged = collected(every_one, [mean_prediction(predictions) for predictions in everything])
+    repetitions = []
+    for r in range(repeats):
+        own = range(r, imputations, repeats) or every_one
+        repetitions.append(collected(own, [everything[m][r] for m in own]))
+    return averaged, repetitions
