@@ -131,6 +131,21 @@ def summarize(
     )
 
 
+def mae_on_sets_of(
+    records: Sequence[Record],
+    reference: Sequence[Record],
+    *,
+    errors: Truth = "sample",
+    scaled: bool = False,
+) -> float:
+    """MAE of a reference method on the data sets of another; NaN unless it has done them all."""
+    wanted = {r["seed"] for r in records if "error" not in r}
+    same = [r for r in reference if r["seed"] in wanted and "error" not in r]
+    if not wanted or len(same) < len(wanted):
+        return math.nan
+    return summarize(same, errors=errors, scaled=scaled).mae
+
+
 def oracle_records(records: Sequence[Record]) -> list[Record]:
     """The oracle's results on the data sets of these records, one per data set."""
     sets = {(r["group"], r["seed"]): r for r in records if r.get("oracle") is not None}

@@ -22,11 +22,22 @@ import effects
 import missing
 from common import RESULTS, Record, read_records
 from loaders import FAMILIES
-from metrics import ORACLE, Summary, by_method, selection_rates, summarize, truth_of
+from metrics import (
+    ORACLE,
+    Summary,
+    Truth,
+    by_method,
+    mae_on_sets_of,
+    selection_rates,
+    summarize,
+    truth_of,
+)
 from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
 
 # Families whose outcomes have different units: errors are in standard deviations of the outcome.
 SCALED_FAMILIES = ("acic2019",)
+# The package's default. Peers that ran on fewer data sets are compared with it on theirs.
+REFERENCE = "calibrated"
 # Families small enough for a table of every error.
 MAX_SETS_LISTED = 5
 
@@ -44,9 +55,10 @@ all data. Errors are measured against the mean effect of the rows at hand (sampl
 is that of the population's mean effect under the sampling scheme, where it is known. Coverage
 comes with its Monte-Carlo standard error (Agresti–Coull). *Oracle* is AIPW with the true
 nuisances: no estimator can be expected to do better, and "/ oracle" is the ratio of the mean
-absolute errors on the same data sets. Widths are those of 95 % intervals, PEHE is the root mean
-squared error of the rows' effects, averaged over data sets. Seconds are medians; fits ran with
-one thread each and may have shared the machine, except under "Time".
+absolute errors on the same data sets. Where a peer ran on fewer data sets, "calibrated there" is
+the package's mean absolute error on just those. Widths are those of 95 % intervals, PEHE is the
+root mean squared error of the rows' effects, averaged over data sets. Seconds are medians; fits
+ran with one thread each and may have shared the machine, except under "Time".
 
 Methods: the package's presets by name; DoubleML's interactive regression model with 5 folds and
 LightGBM (300 trees, learning rate 0.05; "-stopped": growth stops when a held-out tenth of the
@@ -74,13 +86,22 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def summary_table(summaries: Sequence[Summary]) -> str:
-    """Errors, coverage and cost; columns that nothing fills are left out."""
+def summary_table(summaries: Sequence[Summary], there: Sequence[float] = ()) -> str:
+    """Errors, coverage and cost; columns that nothing fills are left out.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        One per method.
+    there : sequence of float
+        MAE of the package's default on the data sets of each, see `reference_errors`.
+    """
     columns = {
         "method": [s.method for s in summaries],
         "data sets": [str(s.n_sets) for s in summaries],
         "failed": [str(s.n_failed) if s.n_failed else "–" for s in summaries],
         "MAE": [number(s.mae) for s in summaries],
+        f"{REFERENCE} there": [number(mae) for mae in there] or ["–"] * len(summaries),
         "RMSE": [number(s.rmse) for s in summaries],
         "/ oracle": ["–" if s.method == ORACLE else number(s.oracle_ratio) for s in summaries],
         "coverage": [coverage_text(s) for s in summaries],
@@ -90,6 +111,24 @@ def summary_table(summaries: Sequence[Summary]) -> str:
     }
     filled = {name: cells for name, cells in columns.items() if set(cells) != {"–"}}
     return markdown_table(list(filled), zip(*filled.values(), strict=True))
+
+
+def reference_errors(
+    methods: dict[str, list[Record]], *, errors: Truth = "sample", scaled: bool = False
+) -> list[float]:
+    """MAE of the package's default on the data sets of each peer, if these are not all the same."""
+    reference = methods.get(REFERENCE, [])
+    sets = {
+        frozenset(r["seed"] for r in records) for name, records in methods.items() if name != ORACLE
+    }
+    if len(sets) < 2:
+        return []
+    return [
+        math.nan
+        if name in (ORACLE, REFERENCE)
+        else mae_on_sets_of(records, reference, errors=errors, scaled=scaled)
+        for name, records in methods.items()
+    ]
 
 
 def coverage_text(summary: Summary) -> str:
@@ -128,7 +167,8 @@ def simulation_section(records: Sequence[Record], folder: Path) -> list[str]:
         methods = by_method(members)
         summaries = [summarize(results) for results in methods.values()]
         panels.append(Panel(group, summaries, n=members[0].get("n", 0)))
-        text += [f"### {group.capitalize()}\n", summary_table(summaries), selection_table(methods)]
+        table = summary_table(summaries, reference_errors(methods))
+        text += [f"### {group.capitalize()}\n", table, selection_table(methods)]
         if "-null" in group:
             text.append("There is no effect: the share of rejections at 5 % is 100 % - coverage.\n")
     plot_error_by_n(panels, folder / "error_by_n.png")
@@ -164,16 +204,15 @@ def real_section(records: Sequence[Record], folder: Path) -> list[str]:
         title, members = FAMILIES[family].title, groups[family]
         scaled = family in SCALED_FAMILIES
         methods = by_method(members)
-        summaries = [
-            summarize(r, scaled=scaled, errors="population" if scaled else "sample")
-            for r in methods.values()
-        ]
+        errors: Truth = "population" if scaled else "sample"
+        summaries = [summarize(r, scaled=scaled, errors=errors) for r in methods.values()]
         panels.append(Panel(title, summaries))
         text.append(f"### {title}\n")
         if scaled:
             text.append("Errors, widths and PEHE in standard deviations of the outcome.\n")
             text.append("Against the stated mean effect of the population:\n")
-        text.append(summary_table(summaries))
+        there = reference_errors(methods, errors=errors, scaled=scaled)
+        text.append(summary_table(summaries, there))
         if scaled:
             text.append("Against the mean effect of the rows:\n")
             of_rows = [summarize(r, scaled=True, coverage="sample") for r in methods.values()]

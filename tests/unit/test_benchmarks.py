@@ -241,6 +241,28 @@ def test_report_holds_every_section(tmp_path):
         assert (tmp_path / f"{picture}.png").stat().st_size > 1000
 
 
+def test_peers_are_compared_on_their_own_data_sets(tmp_path):
+    pytest.importorskip("matplotlib")
+    import report
+
+    ours = [record(s, 1.0 + s / 10, method=report.REFERENCE) for s in (1, 2, 3)]
+    peer = [record(s, 1.5, method="peer") for s in (1, 3)]
+    methods = metrics.by_method([*ours, *peer])
+    oracle, reference, there = report.reference_errors(methods)
+    assert math.isnan(oracle)
+    assert math.isnan(reference)
+    assert there == pytest.approx(0.2)  # mean of 0.1 and 0.3
+    assert report.reference_errors(metrics.by_method([ours[0], ours[2], *peer])) == []
+    alien = metrics.by_method([*ours, record(9, 1.5, method="peer")])
+    assert math.isnan(report.reference_errors(alien)[-1])
+    (tmp_path / "accuracy.jsonl").write_text(
+        "".join(json.dumps(r) + "\n" for r in [*ours, *peer]), encoding="utf-8"
+    )
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "| method | data sets | MAE | calibrated there |" in text
+    assert "| peer | 2 | 0.500 | 0.200 |" in text
+
+
 def test_report_without_results_says_what_to_run(tmp_path):
     pytest.importorskip("matplotlib")
     import report
