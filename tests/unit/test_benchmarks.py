@@ -245,8 +245,8 @@ def test_peers_are_compared_on_their_own_data_sets(tmp_path):
     pytest.importorskip("matplotlib")
     import report
 
-    ours = [record(s, 1.0 + s / 10, method=report.REFERENCE) for s in (1, 2, 3)]
-    peer = [record(s, 1.5, method="peer") for s in (1, 3)]
+    ours = [record(s, 1.0 + s / 10, method=report.REFERENCE, n=800) for s in (1, 2, 3)]
+    peer = [record(s, 1.5, method="peer", n=800) for s in (1, 3)]
     methods = metrics.by_method([*ours, *peer])
     oracle, reference, there = report.reference_errors(methods)
     assert math.isnan(oracle)
