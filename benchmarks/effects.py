@@ -31,6 +31,7 @@ from common import (
     selection_counts,
 )
 from metrics import coverage_error
+from peers import recipe_of
 
 SIMULATIONS = ("three_arms", "one_mediator", "three_mediators", "linear_mediation")
 FILE = "effects.jsonl"
@@ -53,7 +54,7 @@ class EffectsCase:
     @property
     def key(self) -> tuple[str, int, str, str]:
         """What makes a result this one's, as in `common.key_of`."""
-        return self.group, self.seed, "cstonet", "calibrated"
+        return self.group, self.seed, "cstonet", recipe_of("calibrated")
 
 
 def run_one(case: EffectsCase) -> Record:

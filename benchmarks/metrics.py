@@ -131,6 +131,21 @@ def summarize(
     )
 
 
+def honesty(records: Sequence[Record], kind: str) -> tuple[float, float]:
+    """Mean of one kind of standard error over the estimates' own spread, and its coverage.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Results with an estimate, on data sets whose population has a known mean effect.
+    kind : str
+        "se", or another figure of the records.
+    """
+    errors = np.array([r["estimate"] - r["ate"] for r in records])
+    claimed = np.array([r[kind] for r in records])
+    return float(claimed.mean() / errors.std()), float(np.mean(np.abs(errors) <= Z95 * claimed))
+
+
 def mae_on_sets_of(
     records: Sequence[Record],
     reference: Sequence[Record],

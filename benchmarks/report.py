@@ -27,6 +27,7 @@ from metrics import (
     Summary,
     Truth,
     by_method,
+    honesty,
     mae_on_sets_of,
     selection_rates,
     summarize,
@@ -38,6 +39,8 @@ from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_error
 SCALED_FAMILIES = ("acic2019",)
 # The package's default. Peers that ran on fewer data sets are compared with it on theirs.
 REFERENCE = "calibrated"
+# Data sets from which a spread of estimates can be told.
+MIN_SETS_OF_SPREAD = 50
 # Families small enough for a table of every error.
 MAX_SETS_LISTED = 5
 
@@ -180,6 +183,30 @@ def simulation_section(records: Sequence[Record], folder: Path) -> list[str]:
     return text
 
 
+def standard_error_section(records: Sequence[Record]) -> list[str]:
+    """What the package's standard errors claim beside what its estimates do."""
+    rows = []
+    for group, members in groups_of(records).items():
+        done = [r for r in members if r["method"] == REFERENCE and "error" not in r]
+        if len(done) < MIN_SETS_OF_SPREAD:
+            continue
+        rows.append([group, str(len(done))])
+        for kind in ("se", "se_influence"):
+            ratio, coverage = honesty(done, kind)
+            rows[-1] += [number(ratio), f"{100 * coverage:.1f} %"]
+    if not rows:
+        return []
+    header = ["simulation", "data sets", "SE / spread", "coverage", "plain / spread", "coverage"]
+    return [
+        "## Standard errors\n",
+        f"The mean standard error of {REFERENCE} over the standard deviation of its estimates, and "
+        "the coverage it gives: as the package reports it (the paper's variance of a single "
+        "repetition of the cross-fitting, plus what the repetitions differ by), and *plain*, the "
+        "variance of the influence function at averaged nuisances.\n",
+        markdown_table(header, rows),
+    ]
+
+
 def timing_section(records: Sequence[Record]) -> list[str]:
     """Seconds of fits that had the machine for themselves."""
     text = ["## Time\n", "One fit at a time with every core.\n"]
@@ -280,6 +307,7 @@ def write_report(folder: Path) -> Path:
     text = [INTRODUCTION]
     if accuracy:
         text += simulation_section(accuracy, folder)
+        text += standard_error_section(accuracy)
     if timing:
         text += timing_section(timing)
     if real:

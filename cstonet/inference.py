@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,11 +134,12 @@ class EffectModel:
         return self.exog_names
 
 
-def largest_quantile(influence: FloatArray, alpha: float, seed: int) -> float:
+def largest_quantile_by_influence(influence: FloatArray, alpha: float, seed: int) -> float:
     """Quantile 1 - alpha of the largest |z| among k estimates, by a multiplier bootstrap.
 
     The bootstrap draws Σ_i ξ_i IF_i / n with standard normal ξ_i. Given the data that is a normal
-    vector with the covariance of the influence values, from which it is drawn directly.
+    vector with the covariance of the influence values, from which it is drawn directly. The
+    estimates may be more than the units.
 
     Parameters
     ----------
@@ -158,34 +160,36 @@ def largest_quantile(influence: FloatArray, alpha: float, seed: int) -> float:
     return float(np.quantile(np.abs(draws @ root).max(axis=1), 1 - alpha))
 
 
-def largest_student_quantile(
-    covariance: FloatArray, freedom: FloatArray, alpha: float, seed: int
+def largest_quantile(
+    covariance: FloatArray, freedom: FloatArray | None, alpha: float, seed: int
 ) -> float:
-    """Quantile 1 - alpha of the largest |t| among k estimates from imputations.
+    """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates with a covariance.
 
-    They are drawn as multivariate t with the correlations of the whole covariance, within and
-    between imputations, and the fewest degrees of freedom among them.
+    Where they come from imputations they are drawn as multivariate t, with the fewest degrees of
+    freedom among them.
 
     Parameters
     ----------
     covariance : (k, k) float64
         Covariance of the estimates.
-    freedom : (k,) float64
-        Their degrees of freedom.
+    freedom : (k,) float64 or None
+        Their degrees of freedom; None if they are taken for normal.
     alpha : float
         One minus the joint level.
     seed : int
         Seed of the draws.
     """
-    least = float(freedom.min())
+    least = math.inf if freedom is None else float(freedom.min())
     if len(covariance) == 1:
-        return float(stdtrit(least, 1 - alpha / 2))
+        return float(-ndtri(alpha / 2) if freedom is None else stdtrit(least, 1 - alpha / 2))
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     rng = np.random.default_rng([_MULTIPLIERS, seed])
     largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root.T).max(axis=1)
-    return float(np.quantile(largest / np.sqrt(rng.chisquare(least, _DRAWS) / least), 1 - alpha))
+    if freedom is not None:
+        largest /= np.sqrt(rng.chisquare(least, _DRAWS) / least)
+    return float(np.quantile(largest, 1 - alpha))
 
 
 class EffectInference:
@@ -241,9 +245,9 @@ class EffectInference:
         simultaneous : bool
             Whether the level is that of all contrasts together, and of all means together, rather
             than of each: with probability 1 - alpha none of a family misses its truth. The
-            critical values are quantiles of the largest of the family's studentised estimates in
-            a multiplier bootstrap of the influence functions; where values were imputed, of a
-            multivariate t with the covariance of the estimates.
+            critical values are quantiles of the largest of the family's studentised estimates,
+            drawn as a normal vector with their covariance; where values were imputed, as a
+            multivariate t.
 
         Returns
         -------
@@ -263,11 +267,8 @@ class EffectInference:
     def _largest(self, family: slice, alpha: float) -> float:
         """Critical value that all effects of a family share."""
         effects = self.effects
-        if effects.freedom is None:
-            return largest_quantile(effects.influence[:, family], alpha, self._seed)
-        return largest_student_quantile(
-            effects.covariance[family, family], effects.freedom[family], alpha, self._seed
-        )
+        freedom = None if effects.freedom is None else effects.freedom[family]
+        return largest_quantile(effects.covariance[family, family], freedom, alpha, self._seed)
 
     def cov_params(self) -> pd.DataFrame:
         """Joint covariance of the estimates, singular because ATEs are differences."""

@@ -229,16 +229,15 @@ class CausalStoNet:
                 notes=training_notes(networks) + spread_note(doses.effects, doses.repetitions),
                 runtime=time.perf_counter() - began,
             )
-        fold = fold_numbers(networks.splits, plan.folds, len(design.y))
 
-        def nuisances_at(prediction: Prediction) -> Nuisances:
+        def nuisances_at(prediction: Prediction, repetition: int = 0) -> Nuisances:
             return Nuisances(
                 y=design.y,
                 treatment=design.treatment,
                 mu=prediction.mu,
                 propensity=prediction.propensity,
                 weights=design.weights,
-                fold=fold,
+                fold=fold_numbers(networks.splits, plan.folds, len(design.y), repetition),
             )
 
         def estimate(nuisances: Nuisances) -> Effects:
@@ -259,8 +258,8 @@ class CausalStoNet:
             )
         average = CrossFit(nuisances_at(mean_prediction(predictions)), imputed)
         repetitions = [
-            CrossFit(nuisances_at(prediction), own)
-            for prediction, own in zip(predictions, alone, strict=True)
+            CrossFit(nuisances_at(prediction, number), own)
+            for number, (prediction, own) in enumerate(zip(predictions, alone, strict=True))
         ]
         singles = [repetition.effects(estimate) for repetition in repetitions]
         effects = effects_over_repetitions(average.effects(estimate), singles)
@@ -336,9 +335,14 @@ def spread_note(effects: Effects, repetitions: Sequence[Effects]) -> tuple[str, 
     """
     if len(repetitions) < 2:
         return ()
-    singles = np.array([single.estimates for single in repetitions])[:, : effects.n_contrasts]
-    errors = singles.std(axis=0, ddof=1) / np.sqrt(len(singles))
-    spreads = errors / effects.standard_errors[: effects.n_contrasts]
+    k = effects.n_contrasts
+    singles = np.array([single.estimates for single in repetitions])[:, :k]
+    moved = singles.var(axis=0, ddof=1) / len(singles)
+    if effects.between is not None:  # (1 + 1/M) B; the mean of other imputations moves by B/M
+        moved += np.diag(effects.between)[:k] / (effects.imputations + 1)
+    # Not the effects' own standard errors: the spread is in them.
+    variance = np.mean([single.standard_errors[:k] ** 2 for single in repetitions], axis=0)
+    spreads = np.sqrt(moved / variance)
     spread, name = spreads.max(), effects.names[int(np.argmax(spreads))]
     if not spread > SPREAD_WORTH_NOTING:
         return ()

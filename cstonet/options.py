@@ -296,7 +296,8 @@ class FitOptions:
     folds
         Folds of the cross-fitting; 1 trains and estimates on the same rows.
     repeats
-        Repetitions of the whole cross-fitting with other folds and starts, averaged.
+        Repetitions of the whole cross-fitting with other folds and starts, averaged. Standard
+        errors are those of one repetition, plus what they differ by.
     validation_fraction
         Share of the training rows held out to measure the noise.
     clip

@@ -66,12 +66,12 @@ class CausalResults(EffectInference):
     imputations : Imputations or None
         Nuisances of rows with missing covariates at each imputation.
     repetitions : sequence of CrossFit
-        The nuisances of each repetition of the cross-fitting, which standard errors are from.
+        The nuisances of each repetition of the cross-fitting, for the errors of further effects.
     """
 
     estimator = "AIPW"
     imputations: Imputations | None = None
-    repetitions: tuple[CrossFit, ...] = ()
+    _repetitions: tuple[CrossFit, ...] = ()
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class CausalResults(EffectInference):
         self.notes = notes
         self.runtime = runtime
         self.imputations = imputations
-        self.repetitions = tuple(repetitions)
+        self._repetitions = tuple(repetitions)
 
     @property
     def nobs(self) -> int:
@@ -105,7 +105,11 @@ class CausalResults(EffectInference):
 
     @property
     def influence(self) -> pd.DataFrame:
-        """Influence values of the estimates, one row per unit."""
+        """Influence values of the estimates, one row per unit.
+
+        They are those of nuisances averaged over the repetitions of the cross-fitting. Standard
+        errors add what the repetitions differ by, and what imputations add.
+        """
         names = list(self.effects.names)
         return pd.DataFrame(
             self.effects.influence, index=self.design.index, columns=names, copy=True
@@ -128,8 +132,8 @@ class CausalResults(EffectInference):
         Returns
         -------
         Effect
-            Estimate, standard error, confidence limits and p-value. Effects that are not in
-            `params` have standard errors from their influence function.
+            Estimate, standard error, confidence limits and p-value. The variance of effects that
+            are not in `params` is that of their influence function, in each repetition.
         """
         if name in self.effects.names:
             return super().effect(name, alpha=alpha)
@@ -157,7 +161,7 @@ class CausalResults(EffectInference):
 
         effects = effects_over_repetitions(
             CrossFit(self.nuisances, self.imputations).effects(estimate),
-            [repetition.effects(estimate) for repetition in self.repetitions],
+            [repetition.effects(estimate) for repetition in self._repetitions],
         )
         return Effect.of(effects, name, alpha)
 

@@ -293,8 +293,9 @@ def _note_errors(results: CausalResults) -> str:
             f"{_least_freedom(results):.0f} degrees of freedom."
         )
     if results.plan.repeats > 1:
+        repeated = "cross-fitting" if results.plan.folds > 1 else "training"
         note += (
-            f" Estimates average the {results.plan.repeats} repetitions of the cross-fitting; "
+            f" Estimates average the {results.plan.repeats} repetitions of the {repeated}; "
             "their errors are those of a single one, plus what the repetitions differ by."
         )
     if results.plan.folds == 1:

@@ -336,9 +336,11 @@ def _search_frame(covariates: tuple[str, ...], results: list[FoldResult]) -> pd.
     return frame
 
 
-def fold_numbers(splits: tuple[Split, ...], folds: int, rows: int) -> NDArray[np.int64]:
-    """Fold of every row in the first repetition, shape (n,)."""
+def fold_numbers(
+    splits: tuple[Split, ...], folds: int, rows: int, repetition: int = 0
+) -> NDArray[np.int64]:
+    """Fold of every row in a repetition of the cross-fitting, shape (n,)."""
     fold = np.zeros(rows, dtype=np.int64)
-    for number, split in enumerate(splits[:folds]):
+    for number, split in enumerate(splits[repetition * folds : (repetition + 1) * folds]):
         fold[split.test] = number
     return fold

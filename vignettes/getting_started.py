@@ -80,8 +80,8 @@ print(res.summary())
 #
 # **The effects.** `ATE` is the average treatment effect, `POM[0]` and `POM[1]` the potential
 # outcomes' means: the mean outcome had nobody, or everybody, been treated. `ATE` is their
-# difference, and its standard error accounts for their correlation. The other columns are those of
-# any regression table.
+# difference, and its standard error accounts for their correlation, and for what the repetitions of
+# the cross-fitting differ by. The other columns are those of any regression table.
 #
 # **The selection.** The covariates that were found to explain the treatment or the outcome in at
 # least three quarters of the supports, one per fold and repetition; in brackets, in how many. Both
@@ -220,8 +220,8 @@ bool((res.params == again.params).all())
 
 # %% [markdown]
 # Another seed means other folds and other starting weights, and so a slightly different estimate.
-# The difference should be a fraction of the standard error. If it is larger, more starts
-# (`starts=…`) make the fit steadier.
+# The difference should be a fraction of the standard error. If it is larger, more repetitions of the
+# cross-fitting (`repeats=…`) make the fit steadier.
 
 # %%
 other = cs.fit("y ~ treat | .", data=sim.data, seed=2)

@@ -19,7 +19,7 @@ from cstonet.errors import DoseRangeError, NotAvailableError, OptionError, ThinS
 from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.inference import check_alpha, largest_quantile
+from cstonet.inference import check_alpha, largest_quantile_by_influence
 
 # Doses of the curve if nobody says which.
 _POINTS = 50
@@ -218,7 +218,7 @@ def _table(curve: DoseCurve, alpha: float, seed: int) -> pd.DataFrame:
     errors = curve.standard_errors
     pointwise = float(-ndtri(alpha / 2)) * errors
     known = np.isfinite(errors)
-    uniform = largest_quantile(curve.influence[:, known], alpha, seed) * errors
+    uniform = largest_quantile_by_influence(curve.influence[:, known], alpha, seed) * errors
     return pd.DataFrame(
         {
             "dose": curve.doses,

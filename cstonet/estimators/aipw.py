@@ -31,13 +31,14 @@ class Effects:
     covariance : (k, k) float64
         Joint covariance of the estimates. It is singular: ATEs are differences of means.
     influence : (n, k) float64
-        Influence values; each column averages to zero.
+        Influence values; each column averages to zero. Where cross-fitting is repeated, those of
+        averaged nuisances, whose variance is smaller than that of the estimates.
     n_clipped : int
         Units whose propensity was clipped.
     clip : float
         Distance the propensities were kept from 0 and 1.
     variance_kind : {"paper", "influence"}
-        Where the covariance comes from.
+        Where the covariance of one repetition comes from.
     missing_information, freedom : (k,) float64 or None
         Where covariates were imputed: the fraction of each estimate's information that is missing,
         and its degrees of freedom.

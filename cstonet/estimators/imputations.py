@@ -126,8 +126,7 @@ def missing_information(
     total = within + between
     share = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
     complete = rows - 1.0
-    with np.errstate(divide="ignore"):
-        large = np.where(share > 0, (imputations - 1) / share**2, np.inf)
+    large = np.divide(imputations - 1.0, share**2, out=np.full_like(share, np.inf), where=share > 0)
     observed = (complete + 1) / (complete + 3) * complete * (1 - share)
     freedom = 1 / (1 / large + 1 / np.maximum(observed, 1.0))
     return share, freedom

@@ -106,7 +106,7 @@ class MediationEffects:
     Parameters
     ----------
     effects : Effects
-        "TE", "NDE", "NIE" with their joint covariance, from the influence functions.
+        "TE", "NDE", "NIE" with their joint covariance.
     n_bounded : int
         Units whose probability of treatment given the mediators was moved to a bound, which bounds
         the density ratio.

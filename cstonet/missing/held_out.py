@@ -48,7 +48,7 @@ def impute(
     imputations
         Nuisances of the rows with gaps at each imputation, averaged over repetitions.
     repetitions
-        The same rows under each repetition alone, at its own imputations.
+        The same rows at the same imputations, under each repetition alone.
     """
     plan, entries = fitted.plan, gaps.entries
     repeats = len(fitted.splits) // plan.folds
@@ -91,18 +91,14 @@ def impute(
         )
         everything.append(fitted.predict_out_of_fold(completed, entries.rows))
 
-    def collected(at: Sequence[int], predictions: Sequence[Prediction]) -> Imputations:
+    def collected(predictions: Sequence[Prediction]) -> Imputations:
         return Imputations(
             rows=entries.rows,
             mu=np.stack([prediction.mu for prediction in predictions]),
             propensity=np.stack([prediction.propensity for prediction in predictions]),
-            values=values[:, at],
+            values=values,
         )
 
-    every_one = range(imputations)
-    averaged = collected(every_one, [mean_prediction(predictions) for predictions in everything])
-    repetitions = []
-    for r in range(repeats):
-        own = range(r, imputations, repeats) or every_one
-        repetitions.append(collected(own, [everything[m][r] for m in own]))
-    return averaged, repetitions
+    averaged = collected([mean_prediction(predictions) for predictions in everything])
+    # All have the same imputations, so that what repetitions differ by is no noise of imputing.
+    return averaged, [collected(alone) for alone in zip(*everything, strict=True)]

@@ -263,6 +263,24 @@ def test_peers_are_compared_on_their_own_data_sets(tmp_path):
     assert "| peer | 2 | 0.500 | 0.200 |" in text
 
 
+def test_standard_errors_beside_the_spread(monkeypatch):
+    pytest.importorskip("matplotlib")
+    import report
+
+    # Errors of ± 0.1 around the population's 1.1, and one of 0.3.
+    estimates = [1.0, 1.2, 1.0, 1.4]
+    records = [
+        record(s, e, method=report.REFERENCE, se_influence=0.2) for s, e in enumerate(estimates)
+    ]
+    spread = np.std(estimates)
+    assert metrics.honesty(records, "se") == (pytest.approx(0.1 / spread), 0.75)
+    assert metrics.honesty(records, "se_influence") == (pytest.approx(0.2 / spread), 1.0)
+    assert report.standard_error_section(records) == []  # too few to tell
+    monkeypatch.setattr(report, "MIN_SETS_OF_SPREAD", 4)
+    *_, table = report.standard_error_section([*records, record(1, 5.0)])
+    assert f"| g | 4 | {0.1 / spread:.3f} | 75.0 % | {0.2 / spread:.2f} | 100.0 % |" in table
+
+
 def test_report_without_results_says_what_to_run(tmp_path):
     pytest.importorskip("matplotlib")
     import report

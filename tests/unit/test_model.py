@@ -431,3 +431,9 @@ def test_spread_between_repetitions_is_noted_when_large():
     assert "about 0.30 standard errors" in note
     assert spread_note(effects_of(2.005), near) == ()
     assert spread_note(effects_of(2.0), [effects_of(2.0)]) == ()
+    # The errors of the effects contain the spread, and do not hide it.
+    wide = replace(effects_of(2.03), covariance=np.array([[1.0]]))
+    assert spread_note(wide, far) == (note,)
+    # Another seed draws other imputations, too: of nine, with (1 + 1/9) B = 0.009, B/9 = 0.03².
+    imputed = replace(effects_of(2.005), between=np.array([[0.009]]), imputations=9)
+    assert "about 0.30 standard errors" in spread_note(imputed, near)[0]

@@ -17,7 +17,7 @@ from cstonet.errors import (
     UnknownLevelError,
 )
 from cstonet.estimators import aipw_scores, clip_propensity, estimate_effects
-from cstonet.inference import largest_quantile
+from cstonet.inference import largest_quantile, largest_quantile_by_influence
 from cstonet.network import causal_network
 
 N = 30
@@ -221,7 +221,17 @@ def test_three_levels_are_not_binary(nuisances):
 # Simultaneous intervals ---------------------------------------------------------------------------
 
 
-def test_largest_of_independent_estimates_has_the_known_quantile():
+def largest_by_covariance(influence, alpha, seed):
+    return largest_quantile(influence.T @ influence, None, alpha, seed)
+
+
+both_ways = pytest.mark.parametrize(
+    "largest", [largest_quantile_by_influence, largest_by_covariance]
+)
+
+
+@both_ways
+def test_largest_of_independent_estimates_has_the_known_quantile(largest):
     rng = np.random.default_rng(0)
     influence = np.linalg.qr(rng.normal(size=(1000, 4)))[0] * [1, 10, 0.1, 3]
     from scipy.special import ndtri
@@ -230,13 +240,14 @@ def test_largest_of_independent_estimates_has_the_known_quantile():
     # Standard error of a quantile from 20 000 draws, its density being 4 · 2φ(q) · 0.95^(3/4).
     density = 8 * np.exp(-(exact**2) / 2) / np.sqrt(2 * np.pi) * 0.95**0.75
     error = np.sqrt(0.05 * 0.95 / 20_000) / density
-    assert abs(largest_quantile(influence, 0.05, seed=1) - exact) < 4 * error
+    assert abs(largest(influence, 0.05, seed=1) - exact) < 4 * error
 
 
-def test_one_estimate_or_copies_of_it_need_no_correction():
+@both_ways
+def test_one_estimate_or_copies_of_it_need_no_correction(largest):
     influence = np.random.default_rng(0).normal(size=(100, 1))
-    single = largest_quantile(influence, 0.05, seed=0)
+    single = largest(influence, 0.05, seed=0)
     assert single == pytest.approx(1.959964, abs=1e-6)
     error = np.sqrt(0.05 * 0.95 / 20_000) / 0.1169  # 2φ(1.96)
-    copies = largest_quantile(np.hstack([influence, -2 * influence]), 0.05, seed=0)
+    copies = largest(np.hstack([influence, -2 * influence]), 0.05, seed=0)
     assert abs(copies - single) < 4 * error

@@ -9,6 +9,7 @@ import statsmodels.api as sm
 
 import cstonet as cs
 from cstonet.errors import OptionError
+from cstonet.estimators.marginal_effect import estimate_marginal_effect
 
 FOUR = 4.0  # standard errors: a correct result is further away with probability 6e-5
 
@@ -86,8 +87,17 @@ def test_repetitions_are_averaged(simulation, quick_options):
     model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
     results = model.fit(options=options, seed=1, n_jobs=1)
     assert len(results.networks.splits) == 4
-    again = model.fit(options=options, seed=1, n_jobs=1)
-    assert again.params["AME"] == results.params["AME"]
+    alone = results._alone
+    assert not np.allclose(alone[0].mu, alone[1].mu)
+    np.testing.assert_allclose(
+        (alone[0].mu + alone[1].mu) / 2, results.dose_nuisances.mu, rtol=1e-6
+    )
+    singles = [estimate_marginal_effect(one, clip=0.01) for one in alone]
+    variance = [
+        single.covariance[0, 0] + (single.estimates[0] - results.params["AME"]) ** 2
+        for single in singles
+    ]
+    assert results.bse["AME"] == pytest.approx(np.sqrt(np.mean(variance)), rel=1e-9)
 
 
 def test_heteroscedastic_doses_are_noticed(quick_options):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
 from cstonet.estimators.imputations import contrast_freedom
-from cstonet.inference import EffectInference, largest_student_quantile
+from cstonet.inference import EffectInference, largest_quantile
 
 LEVELS = ("a", "b", "c")
 
@@ -104,18 +104,18 @@ class TestLargestStudent:
         exact = stats.norm.ppf((1 + 0.95 ** (1 / 3)) / 2)
         density = 3 * 0.95 ** (2 / 3) * 2 * stats.norm.pdf(exact)
         error = np.sqrt(0.05 * 0.95 / 20_000) / density
-        found = largest_student_quantile(np.diag([1.0, 4.0, 9.0]), np.full(3, 1e7), 0.05, seed=1)
+        found = largest_quantile(np.diag([1.0, 4.0, 9.0]), np.full(3, 1e7), 0.05, seed=1)
         assert abs(found - exact) < 4 * error
 
     def test_copies_are_one_estimate(self):
         """All k estimates equal: the quantile of a single t with the fewest degrees of freedom."""
         exact = stats.t.ppf(0.975, 8)
         error = np.sqrt(0.05 * 0.95 / 20_000) / (2 * stats.t.pdf(exact, 8))
-        found = largest_student_quantile(np.ones((3, 3)), np.array([20.0, 8, 30]), 0.05, seed=1)
+        found = largest_quantile(np.ones((3, 3)), np.array([20.0, 8, 30]), 0.05, seed=1)
         assert abs(found - exact) < 4 * error
 
     def test_one_alone(self):
-        found = largest_student_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
+        found = largest_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
         np.testing.assert_allclose(found, stats.t.ppf(0.975, 7))
 
 
