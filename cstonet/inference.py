@@ -180,7 +180,7 @@ def largest_quantile(
         Seed of the draws.
     """
     least = math.inf if freedom is None else float(freedom.min())
-    if len(covariance) == 1:
+    if len(covariance) <= 1:
         return float(-ndtri(alpha / 2) if freedom is None else stdtrit(least, 1 - alpha / 2))
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
