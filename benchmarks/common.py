@@ -107,8 +107,7 @@ class Estimate:
     selected : dict of frozenset of str or None
         Covariates selected for the "outcome" and the "treatment", if the method selects.
     se_influence : float or None
-        Standard error from the influence function of the averaged nuisances, where `se` is another
-        one.
+        Standard error from the influence function's variance, where `se` is another one.
     extra : dict or None
         Figures of one benchmark only, by name, for its results file.
     """

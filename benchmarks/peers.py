@@ -17,12 +17,19 @@ import numpy as np
 from common import FORMULA, Z95, Estimate, Problem
 
 import cstonet as cs
+from cstonet.estimators import (
+    CrossFit,
+    Effects,
+    Nuisances,
+    effects_over_repetitions,
+    estimate_target,
+)
 from cstonet.presets import preset
 
 FOLDS = 5
 
 # Raised whenever the same options come to give other results: these are then computed anew.
-METHOD = 2
+METHOD = 3
 
 
 def recipe_of(name: str) -> str:
@@ -33,22 +40,46 @@ def recipe_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset of the package, used as anybody would: formula, frame, nothing else."""
+    """A preset of the package, used as anybody would: formula, frame, nothing else.
+
+    Parameters
+    ----------
+    name : str
+        That of a preset, or one with another number of folds such as "calibrated/folds=2".
+    """
 
     name: str
 
     @property
+    def preset(self) -> str:
+        """Name of the preset."""
+        return self.name.partition("/")[0]
+
+    @property
+    def folds(self) -> int | None:
+        """Folds of the cross-fitting, where not the preset's."""
+        _, changed, folds = self.name.partition("/folds=")
+        return int(folds) if changed else None
+
+    @property
     def recipe(self) -> str:
         """What the results depend on."""
-        return recipe_of(self.name)
+        return recipe_of(self.preset)
 
     def prepare(self) -> None:
         """Nothing to do: the package is there. An unknown name is refused."""
-        preset(self.name)
+        preset(self.preset).replace(folds=self.folds or FOLDS)
 
     def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
         """AIPW with the fitted networks."""
-        results = cs.fit(FORMULA, problem.data, preset=self.name, seed=seed, n_jobs=threads)
+        results = cs.fit(
+            FORMULA,
+            problem.data,
+            preset=self.preset,
+            folds=self.folds,
+            seed=seed,
+            n_jobs=threads,
+        )
         effect = results.effect("ATE")
         table = results.selection
         return Estimate(
@@ -58,8 +89,20 @@ class Preset:
             upper=effect.upper,
             cate=results.cate().to_numpy(),
             selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
-            se_influence=float(np.sqrt(np.mean(results.influence["ATE"] ** 2) / results.nobs)),
+            se_influence=_error_by_influence(results),
         )
+
+
+def _error_by_influence(results: cs.CausalResults) -> float:
+    """What the standard error of the ATE would be with variance="influence"."""
+
+    def estimate(nuisances: Nuisances) -> Effects:
+        clip = results.effects.clip
+        return estimate_target(nuisances, "ATE", (1, 0), clip=clip, name="ATE")
+
+    singles = [repetition.effects(estimate) for repetition in results._repetitions]
+    effects = effects_over_repetitions(CrossFit(results.nuisances).effects(estimate), singles)
+    return float(effects.standard_errors[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +332,7 @@ def parse_methods(text: str) -> list[Preset | Peer]:
         if isinstance(method, Preset):
             try:
                 method.prepare()
-            except cs.errors.OptionError as unknown:
+            except (cs.errors.OptionError, ValueError) as unknown:
                 raise argparse.ArgumentTypeError(
                     f"{name!r} is no peer ({', '.join(PEERS)}) and no preset: {unknown}"
                 ) from None

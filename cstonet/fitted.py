@@ -51,6 +51,10 @@ class Plan(Protocol):
         """Widths of the layers, such as "100-8-6-5-1"."""
 
     @property
+    def screen(self) -> int | None:
+        """How many covariates took part in the search, if they were screened."""
+
+    @property
     def unites_supports(self) -> bool:
         """Whether both models adjust for the covariates found for either."""
 

@@ -241,9 +241,6 @@ class SearchOptions:
     adjust
         Covariates of the final networks: ``"union"`` gives both models those found for either,
         ``"own"`` each model its own.
-    screen
-        Sure independence screening: only so many covariates with the largest marginal scores take
-        part; None: all do.
     """
 
     training: TrainingOptions
@@ -253,7 +250,6 @@ class SearchOptions:
     treatment_margin: float = 1.0
     rounds: int = 25
     adjust: Literal["union", "own"] = "union"
-    screen: int | None = None
 
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
@@ -263,8 +259,6 @@ class SearchOptions:
         check_number(self, "treatment_margin", -3, 10)
         check_integer(self, "rounds", 1, 1000)
         check_choice(self, "adjust", ("union", "own"))
-        if self.screen is not None:
-            check_integer(self, "screen", 1, 10_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +281,9 @@ class FitOptions:
         First-layer units reserved for the treatment model when the structure is searched for.
     search
         Search for the covariates first; None trains one network on all of them and prunes it.
+    screen
+        Sure independence screening: in every fold only so many covariates, those with the largest
+        marginal scores, take part in the search; None: all do.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
     starts
@@ -325,6 +322,7 @@ class FitOptions:
     treatment_weight: float = 1.0
     treatment_units: int | Auto = "auto"
     search: SearchOptions | None = None
+    screen: int | None = None
     updates: int = 4000
     starts: int = 3
     ensemble: int = 1
@@ -346,6 +344,10 @@ class FitOptions:
         check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
         check_integer(self, "treatment_units", 1, 10_000, auto=True)
         check_kind(self, "search", SearchOptions, optional=True)
+        if self.screen is not None:
+            check_integer(self, "screen", 1, 10_000_000)
+            if self.search is None:
+                fail(self, "screen", self.screen, "None, because without a search nothing screens")
         check_integer(self, "updates", 1, 10_000_000)
         check_integer(self, "starts", 1, 10_000)
         check_integer(self, "ensemble", 1, 10_000)

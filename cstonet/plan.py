@@ -54,8 +54,8 @@ class Plan:
         Training options without ``"auto"``.
     search, search_network, search_treatment_units
         The same for the working networks of the structure search; None and 0 without one.
-    starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance, outlier_limit,
-    pack_bytes, imputations, candidates, neighbours
+    screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
+    outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.options.FitOptions`.
     """
 
@@ -66,6 +66,7 @@ class Plan:
     search: SearchOptions | None
     search_network: NetworkSpec | None
     search_treatment_units: int
+    screen: int | None
     starts: int
     ensemble: int
     folds: int
@@ -153,6 +154,7 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         search_treatment_units=0
         if search is None
         else _treatment_units(search.hidden[: search_layer - 1], "auto", levels),
+        screen=options.screen,
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
         folds=options.folds,

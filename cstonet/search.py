@@ -14,8 +14,8 @@ prune
     few. Tested from the last admitted backwards, until three in a row have proved needed: false
     ones come late, when little is left to explain.
 
-When neither finds anything, covariates that move the *spread* of the outcome's residuals are
-tried once: a pure interaction has no other trace.
+When neither finds anything, covariates that move the *ranks* of the outcome's residuals, or of
+their sizes, are tried once: a pure interaction has no other trace than the spread it makes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from cstonet import _core
 from cstonet.doses.networks import evaluate
@@ -38,7 +39,7 @@ from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, t
 from cstonet.splits import Split
 from cstonet.structure import Model, SearchScope, Structure
 
-Kind = Literal["grow", "prune", "keep", "try"]
+Kind = Literal["screen", "grow", "prune", "keep", "try"]
 
 # Kernel tasks of the search are told from final starts by their start numbers.
 _FIRST_SEARCH_START = 1_000_000
@@ -135,6 +136,8 @@ class StructureSearch:
         Resolved options.
     treatment_units
         First-layer units of the treatment model.
+    screen
+        How many covariates take part; None: all.
     fold, seed, threads
         As for training.
     stop
@@ -153,6 +156,7 @@ class StructureSearch:
         options: SearchOptions,
         *,
         treatment_units: int,
+        screen: int | None,
         fold: int,
         seed: int,
         threads: int,
@@ -167,6 +171,7 @@ class StructureSearch:
         self._network = network
         self._options = options
         self._treatment_units = treatment_units
+        self._screened = screen
         self._fold = fold
         self._seed = seed
         self._threads = threads
@@ -186,12 +191,12 @@ class StructureSearch:
             scores = self._tests(self._refit(Structure()), "outcome").largest(self._scope.one_of)
             self._always += (self._scope.one_of[int(np.argmax(scores.main))],)
         structure = Structure(outcome=self._always)
-        if self._options.screen is not None:
-            self._screen(self._options.screen)
+        if self._screened is not None:
+            self._screen(self._screened)
         while True:
             structure = self._grow(structure)
             structure = self._prune(structure)
-            tried = self._try_spread(structure)
+            tried = self._try_ranks(structure)
             if tried == structure:
                 return structure
             structure = tried
@@ -271,24 +276,34 @@ class StructureSearch:
         self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
         return keep
 
-    def _try_spread(self, structure: Structure) -> Structure:
-        """Put covariates that move the spread of the outcome's residuals to the test."""
+    def _try_ranks(self, structure: Structure) -> Structure:
+        """Put covariates that move ranks of the outcome's residuals, or of their size, to the test.
+
+        A score is divided by its own spread. Where a square or a product acts, the residuals are
+        so long-tailed that it stays small however strong the signal is; ranks have no tails.
+        """
         if self._round >= self._options.rounds or self._data.family == "binomial":
             return structure
         weights, one = self._weights(), np.ones((len(self._rows), 1))
         grown, working = self._latest or (None, None)
         if working is None or grown != structure:
             working = self._refit(structure)
-        squares = [part.residual**2 for part in working.outcome]
-        spreads = [weights * (square - np.average(square, weights=weights)) for square in squares]
+
+        def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            rank = rankdata(values) / len(values)
+            centred: NDArray[np.float64] = weights * (rank - np.average(rank, weights=weights))
+            return centred
+
+        predictors = []
+        for part in working.outcome:
+            simple = part.directions[:, : part.main]
+            predictors.append(Scored(ranks(part.residual), simple, main=part.main))
+            predictors.append(Scored(ranks(np.abs(part.residual)), one, main=1))
         tests = ScoreTests(
-            self._data.covariates,
-            self._rows,
-            [Scored(spread, one, main=1) for spread in spreads],
-            threads=self._threads,
-            stop=self._stop,
+            self._data.covariates, self._rows, predictors, threads=self._threads, stop=self._stop
         )
-        critical = self._everywhere(tests, "outcome")
+        # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
+        critical = self._everywhere(self._tests(working, "outcome"), "outcome")
         critical.overall[list(self._tried)] = np.inf
         found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
         self._record("try", "outcome", found)
@@ -299,12 +314,17 @@ class StructureSearch:
     def _screen(self, size: int) -> None:
         """Sure independence screening: keep the covariates of largest marginal score."""
         working = self._refit(Structure())
-        best = np.maximum(
-            self._tests(working, "outcome").largest().overall,
-            self._tests(working, "treatment").largest().overall,
-        )
+        scores = {
+            model: self._tests(working, model).largest().overall for model in self._scope.models
+        }
+        best = np.max(list(scores.values()), axis=0)
+        chosen = np.argsort(-best, kind="stable")[:size]
         self._open[:] = False
-        self._open[np.argsort(-best, kind="stable")[:size]] = True
+        self._open[chosen] = True
+        last = float(best[chosen[-1]])
+        for model, score in scores.items():
+            mine = [int(j) for j in chosen if score[j] == best[j]]
+            self._record("screen", model, [Candidate(j, float(best[j]), last) for j in mine])
 
     def _nowhere(self) -> Largest:
         """Critical values that nothing exceeds."""

@@ -390,7 +390,14 @@ def _note_selection(results: CausalResults) -> str:
     note, union = _SELECTION_NOTE, _UNION_NOTE
     if isinstance(results, MediationResults):
         note, union = MEDIATION_SELECTION_NOTE, MEDIATION_UNION_NOTE
-    return note + (union if results.plan.unites_supports else "")
+    note += union if results.plan.unites_supports else ""
+    screen, covariates = results.plan.screen, len(results.selection)
+    if screen is not None and screen < covariates:
+        note += (
+            f" Screened: in every fold only the {count(screen)} of {count(covariates)} covariates "
+            "with the largest marginal scores took part."
+        )
+    return note
 
 
 def _format_probability(p: float) -> str:

@@ -248,6 +248,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
             plan.search_network,
             plan.search,
             treatment_units=plan.search_treatment_units,
+            screen=plan.screen,
             fold=fold,
             seed=plan.seed,
             threads=threads,

@@ -204,6 +204,11 @@ def test_ranges_and_methods_of_the_command_line():
     with pytest.raises(argparse.ArgumentTypeError):
         common.number_range("5:4")
     assert [m.name for m in peers.parse_methods("paper:twins,bart")] == ["paper:twins", "bart"]
+    (two,) = peers.parse_methods("calibrated/folds=2")
+    assert (two.preset, two.folds, two.recipe) == ("calibrated", 2, peers.recipe_of("calibrated"))
+    for wrong in ("calibrated/folds=two", "calibrated/folds=-1"):
+        with pytest.raises(argparse.ArgumentTypeError, match="no peer"):
+            peers.parse_methods(wrong)
     with pytest.raises(argparse.ArgumentTypeError, match="bert"):
         peers.parse_methods("bert")
 

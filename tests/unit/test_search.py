@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet.errors import OptionError
 
 N, P = 400, 600
 
@@ -109,12 +110,44 @@ def test_nothing_is_admitted_where_there_is_nothing(data, options):
     assert results.params["ATE"] == pytest.approx(raw, abs=results.bse["ATE"])
 
 
-def test_screening_bounds_what_takes_part(data, options):
-    screened = replace(options.search, screen=5)
-    results = cs.fit("y ~ treat | .", data, options=options, search=screened)
-    per_fold = results.networks.search.groupby("fold")["covariate"].nunique()
-    assert (per_fold <= 5).all()
-    assert {"x1", "x2"} <= selected(results, "outcome")
+def test_screening_bounds_what_takes_part(data, options, results):
+    """Three covariates matter; two of them are let in."""
+    screened = cs.fit("y ~ treat | .", data, options=options, screen=2)
+    for _, moves in screened.networks.search.groupby("fold"):
+        survivors = set(moves.query("move == 'screen'")["covariate"])
+        assert len(survivors) == 2
+        assert survivors < {"x1", "x2", "x3"}
+        assert set(moves.query("move == 'grow'")["covariate"]) == survivors
+    for _, moves in results.networks.search.groupby("fold"):
+        assert {"x1", "x2", "x3"} <= set(moves["covariate"])
+        assert not (moves["move"] == "screen").any()
+    assert screened.plan.screen == 2
+    text = " ".join(screened.summary().as_text().split())
+    assert "only the 2 of 600 covariates with the largest marginal scores took part" in text
+
+
+def test_screening_needs_a_search(data, options):
+    with pytest.raises(OptionError, match=r"screen.*without a search"):
+        cs.fit("y ~ treat | .", data, options=options, search=None, screen=5)
+
+
+NO_MARGINAL_EFFECT = {
+    "product": (lambda x, a: 3 * x[:, 0] * x[:, 1], {"x1", "x2"}),
+    "square": (lambda x, a: 10 * x[:, 0] ** 2, {"x1"}),
+    "modification": (lambda x, a: 2 * (a - 0.5) * x[:, 0], {"x1"}),
+    "even modification": (lambda x, a: 2 * (a - 0.5) * (x[:, 0] ** 2 - 1), {"x1"}),
+}
+
+
+@pytest.mark.parametrize("name", NO_MARGINAL_EFFECT)
+def test_covariates_without_a_marginal_effect_are_found(name, options):
+    """Slopes of zero, on average over everything else, and signals as strong as one likes."""
+    signal, truth = NO_MARGINAL_EFFECT[name]
+    rng = np.random.default_rng(5)
+    X, treat = rng.normal(size=(N, P)), rng.integers(2, size=N)
+    y = signal(X, treat) + treat + 0.3 * rng.normal(size=N)
+    results = cs.CausalStoNet(y, treat, X).fit(options=options, seed=1)
+    assert selected(results, "outcome") == truth
 
 
 def test_more_margin_admits_less(data, options):
@@ -123,8 +156,14 @@ def test_more_margin_admits_less(data, options):
     assert "x3" not in selected(results, "treatment")
 
 
-def test_one_round_admits_few(data, options):
-    once = replace(options.search, rounds=1)
-    results = cs.fit("y ~ treat | .", data, options=options, search=once)
-    for _, moves in results.networks.search.query("move == 'grow'").groupby(["fold", "model"]):
-        assert len(moves) <= 2
+def test_one_round_admits_few(options):
+    """Of four covariates that matter, two come in with the first round, the rest with others."""
+    rng = np.random.default_rng(6)
+    X, treat = rng.normal(size=(N, 20)), rng.integers(2, size=N)
+    y = 2 * X[:, :4].sum(axis=1) + treat + 0.5 * rng.normal(size=N)
+    model = cs.CausalStoNet(y, treat, X)
+    for rounds, found in ((1, 2), (25, 4)):
+        search = replace(options.search, rounds=rounds)
+        moves = model.fit(options=options, search=search).networks.search
+        grown = moves.query("move == 'grow' and model == 'outcome'")
+        assert (grown.groupby("fold")["covariate"].nunique() == found).all()
