@@ -238,7 +238,10 @@ def key_of(record: Record) -> tuple[str, int, str, str]:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Results in a file, the last one of each data set and method; none if there is no file."""
+    """Results in a file, the last one of each data set and method; none if there is no file.
+
+    Results of an older recipe count until there is a newer one.
+    """
     if not path.exists():
         return []
     records = {}
@@ -250,7 +253,7 @@ def read_records(path: Path) -> list[Record]:
             if number < len(lines):
                 raise ValueError(f"{path}, line {number}: not a result; remove the line") from None
             continue  # the run was interrupted while it wrote
-        records[key_of(record)] = record
+        records[key_of(record)[:3]] = record
     return list(records.values())
 
 

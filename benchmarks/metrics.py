@@ -27,6 +27,8 @@ class Summary:
         Data sets with an estimate, and those where the method failed.
     mae, rmse : float
         Mean absolute and root mean squared error.
+    bias, bias_error : float
+        Mean error, and its Monte-Carlo standard error.
     oracle_ratio : float
         MAE over the oracle's on the same data sets.
     coverage, coverage_error : float
@@ -44,6 +46,8 @@ class Summary:
     n_failed: int
     mae: float
     rmse: float
+    bias: float
+    bias_error: float
     oracle_ratio: float
     coverage: float
     coverage_error: float
@@ -104,8 +108,7 @@ def summarize(
     done = [r for r in records if "error" not in r]
     method = records[0]["method"]
     if not done:
-        nan = math.nan
-        return Summary(method, 0, len(records), nan, nan, nan, nan, nan, nan, nan, nan)
+        return Summary(method, 0, len(records), *[math.nan] * 10)
     units = np.array([r["y_sd"] if scaled else 1.0 for r in done])
     truths = np.array([truth_of(r, errors) for r in done])
     error = (np.array([r["estimate"] for r in done]) - truths) / units
@@ -122,6 +125,8 @@ def summarize(
         n_failed=len(records) - len(done),
         mae=float(np.mean(np.abs(error))),
         rmse=float(np.sqrt(np.mean(error**2))),
+        bias=float(error.mean()),
+        bias_error=float(error.std(ddof=1) / np.sqrt(len(error))) if len(error) > 1 else math.nan,
         oracle_ratio=ratio,
         coverage=covered / len(done),
         coverage_error=coverage_error(covered, len(done)),

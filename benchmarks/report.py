@@ -106,6 +106,7 @@ def summary_table(summaries: Sequence[Summary], there: Sequence[float] = ()) -> 
         "MAE": [number(s.mae) for s in summaries],
         f"{REFERENCE} there": [number(mae) for mae in there] or ["–"] * len(summaries),
         "RMSE": [number(s.rmse) for s in summaries],
+        "bias": [bias_text(s) for s in summaries],
         "/ oracle": ["–" if s.method == ORACLE else number(s.oracle_ratio) for s in summaries],
         "coverage": [coverage_text(s) for s in summaries],
         "width": [number(s.width) for s in summaries],
@@ -132,6 +133,14 @@ def reference_errors(
         else mae_on_sets_of(records, reference, errors=errors, scaled=scaled)
         for name, records in methods.items()
     ]
+
+
+def bias_text(summary: Summary) -> str:
+    if not math.isfinite(summary.bias_error):
+        return "–"
+    # As many decimals as the error needs for two digits.
+    decimals = max(0, 1 - math.floor(math.log10(summary.bias_error or 1)))
+    return f"{summary.bias:+.{decimals}f} ± {summary.bias_error:.{decimals}f}"
 
 
 def coverage_text(summary: Summary) -> str:

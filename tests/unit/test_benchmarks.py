@@ -91,12 +91,22 @@ def test_summary_by_hand(tmp_path):
     summary = metrics.summarize(common.read_records(path))
     assert (summary.n_sets, summary.n_failed) == (3, 1)
     assert summary.mae == pytest.approx(0.2)
+    assert summary.bias == pytest.approx(0.4 / 3)
+    assert summary.bias_error == pytest.approx(np.std([0.2, -0.1, 0.3], ddof=1) / np.sqrt(3))
     assert summary.rmse == pytest.approx(math.sqrt(0.14 / 3))
     assert summary.oracle_ratio == pytest.approx(0.2 / 0.05)
     assert summary.coverage == 2 / 3
     assert summary.width == pytest.approx((0.4 + 0.40001 + 0.39999) / 3)
     assert summary.pehe == pytest.approx(1.0)
     assert summary.seconds == 2.0
+
+
+def test_a_newer_recipe_replaces_the_older(tmp_path):
+    path = tmp_path / "accuracy.jsonl"
+    written = [record(1, 1.0, recipe="old"), record(2, 1.0, recipe="old"), record(1, 1.4)]
+    path.write_text("".join(json.dumps(r) + "\n" for r in written), encoding="utf-8")
+    read = common.read_records(path)
+    assert [(r["seed"], r["estimate"]) for r in read] == [(1, 1.4), (2, 1.0)]
 
 
 def test_errors_against_the_population_and_in_standard_deviations():
@@ -226,7 +236,7 @@ def test_report_holds_every_section(tmp_path):
 
     selection = dict.fromkeys(("outcome", "treatment"), counts(4, 1, 2, 5))
     simulated = [
-        record(s, 1.2, group=f"simulation 1, n={n}, p=9", n=n, selection=selection)
+        record(s, 1.05 + s / 10, group=f"simulation 1, n={n}, p=9", n=n, selection=selection)
         for n in (800, 1000)
         for s in (1, 2)
     ]
@@ -236,8 +246,11 @@ def test_report_holds_every_section(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     text = report.write_report(tmp_path).read_text(encoding="utf-8")
     assert text.index("n=800") < text.index("n=1000") < text.index("## Time")
-    # ATE error 0.2 over the oracle's 0.05; both intervals [1.0, 1.4] hold 1.1.
-    assert "| m | 2 | 0.200 | 0.200 | 4.00 | 100.0 ± 19.2 % | 0.400 | 0.750 | 1.50 |" in text
+    # Errors 0.15 and 0.25 over the oracle's 0.05; both intervals hold 1.1.
+    line = (
+        "| m | 2 | 0.200 | 0.206 | +0.200 ± 0.050 | 4.00 | 100.0 ± 19.2 % | 0.400 | 0.750 | 1.50 |"
+    )
+    assert line in text
     assert "| m | 0.250 | 0.400 | 0.250 | 0.400 |" in text
     # Against the population 0.1 / 2, against the rows 0.2 / 2.
     assert "| m | 1 | 0.0500 |" in text
