@@ -142,3 +142,26 @@ def test_published_schedule():
     assert len(results.trace) == 1800
     assert results.plan.network_label == "100-8-6-5-1"
     assert distance(results, simulation.ate) < FOUR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["outcome", "covariates"])
+def test_units_do_not_matter_to_a_default_fit(simulation, results, what):
+    data = simulation.data.copy()
+    if what == "outcome":
+        data["y"] = 1000 * data["y"] + 1e6
+    else:
+        rng = np.random.default_rng(0)
+        for name in data.columns.drop(["y", "treat"]):
+            data[name] = 10.0 ** rng.integers(-4, 5) * data[name] + 100 * rng.normal()
+    other = cs.fit(simulation.formula, data, seed=0)
+    assert other.tvalues["ATE"] == pytest.approx(results.tvalues["ATE"], rel=1e-3)
+
+
+@pytest.mark.slow
+def test_another_seed_is_a_fraction_of_a_standard_error_away():
+    """A spread of 0.3 standard errors adds less than a twentieth to them: √(1 + 0.3²) = 1.04."""
+    simulation = cs.datasets.simulation1(n=1000, p=50, seed=2)
+    fits = [cs.fit(simulation.formula, simulation.data, seed=seed) for seed in range(4)]
+    estimates = np.array([fit.params["ATE"] for fit in fits])
+    assert 0 < estimates.std(ddof=1) < 0.3 * fits[0].bse["ATE"]
