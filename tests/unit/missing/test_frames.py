@@ -158,7 +158,7 @@ class TestOddFrames:
         assert results.cate(frame).notna().all()
 
     def test_a_gap_in_every_row(self):
-        frame = complete_frame()
+        frame = complete_frame(500)  # enough to see that x1 matters, though half is missing
         frame.loc[::2, "x1"] = np.nan
         frame.loc[1::2, "x2"] = np.nan
         assert fit(frame).effects.missing_information.min() > 0
