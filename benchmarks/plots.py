@@ -34,6 +34,8 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
     families: dict[str, list[Panel]] = {}
     for panel in panels:
         families.setdefault(re.sub(r", n=\d+", "", panel.title), []).append(panel)
+    # One size alone says nothing about n: it is shown only if nothing else is.
+    families = {title: m for title, m in families.items() if len(m) > 1} or families
     colours = _colours(panels)
     figure, axes = _grid(len(families), width=4.6, height=3.6, columns=3)
     for axis, (title, members) in zip(axes, families.items(), strict=True):
@@ -174,6 +176,8 @@ def _legend(figure: Any, axes: Sequence[Any]) -> None:
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    # Room beside the plots, not taken from them: a character is some 0.08 inches wide.
+    figure.set_figwidth(figure.get_figwidth() + 0.5 + 0.08 * max(map(len, entries), default=0))
     figure.legend(entries.values(), entries.keys(), loc="outside right upper", frameon=False)
 
 

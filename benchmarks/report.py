@@ -33,6 +33,7 @@ from metrics import (
     summarize,
     truth_of,
 )
+from peers import recipe_of
 from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
 
 # Families whose outcomes have different units: errors are in standard deviations of the outcome.
@@ -173,7 +174,7 @@ def natural_order(text: str) -> list[tuple[int, str]]:
 
 
 def simulation_section(records: Sequence[Record], folder: Path) -> list[str]:
-    text = ["## Simulations\n"]
+    text = ["## Simulations\n", *recipe_note(records)]
     panels = []
     for group, members in groups_of(records).items():
         methods = by_method(members)
@@ -232,7 +233,7 @@ def timing_section(records: Sequence[Record]) -> list[str]:
 
 
 def real_section(records: Sequence[Record], folder: Path) -> list[str]:
-    text = ["## Real covariates, known effects\n"]
+    text = ["## Real covariates, known effects\n", *recipe_note(records)]
     panels = []
     groups = groups_of(records)
     for family in (name for name in FAMILIES if name in groups):
@@ -286,12 +287,22 @@ def error_table(methods: dict[str, list[Record]], scaled: bool) -> list[str]:
 
 
 def missing_section(records: list[Record], folder: Path) -> list[str]:
-    text = ["\n## Missing covariates\n", "```", missing.report(records), "```\n"]
+    text = ["\n## Missing covariates\n", *recipe_note(records)]
+    text += ["```", missing.report(records), "```\n"]
     drifts = missing.drifts(records)
     if drifts:
         plot_drifts(drifts, folder / "missing_share.png")
         text.append("![Difference to the complete data by share missing](missing_share.png)\n")
     return text
+
+
+def recipe_note(records: Sequence[Record]) -> list[str]:
+    """Say how many of the package's own results are from a recipe before the present one."""
+    own = [r for r in records if r.get("recipe")]
+    former = sum(r["recipe"] != recipe_of(REFERENCE) for r in own)
+    if not former:
+        return []
+    return [f"Of the package's {len(own)} results here, {former} are those of a former recipe.\n"]
 
 
 def write_report(folder: Path) -> Path:
@@ -317,13 +328,13 @@ def write_report(folder: Path) -> Path:
         text += simulation_section(accuracy, folder)
         text += standard_error_section(accuracy)
     if timing:
-        text += timing_section(timing)
+        text += timing_section(timing) + recipe_note(timing)
     if real:
         text += real_section(real, folder)
     for title, name, lines in OTHER_SECTIONS:
         records = read_records(folder / name)
         if records:
-            text += [f"\n## {title}\n", "```", lines(records), "```"]
+            text += [f"\n## {title}\n", *recipe_note(records), "```", lines(records), "```"]
     records = read_records(folder / "missing.jsonl")
     if records:
         text += missing_section(records, folder)

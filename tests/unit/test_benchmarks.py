@@ -299,6 +299,16 @@ def test_standard_errors_beside_the_spread(monkeypatch):
     assert f"| g | 4 | {0.1 / spread:.3f} | 75.0 % | {0.2 / spread:.2f} | 100.0 % |" in table
 
 
+def test_report_counts_results_of_former_recipes():
+    pytest.importorskip("matplotlib")
+    import report
+
+    now = record(1, 1.0, recipe=peers.recipe_of("calibrated"))
+    assert report.recipe_note([now, record(2, 1.0, recipe="")]) == []
+    (note,) = report.recipe_note([now, record(2, 1.0, recipe="older"), record(3, 1.0, recipe="")])
+    assert "Of the package's 2 results here, 1 are" in note
+
+
 def test_report_without_results_says_what_to_run(tmp_path):
     pytest.importorskip("matplotlib")
     import report
