@@ -17,13 +17,7 @@ import numpy as np
 from common import FORMULA, Z95, Estimate, Problem
 
 import cstonet as cs
-from cstonet.estimators import (
-    CrossFit,
-    Effects,
-    Nuisances,
-    effects_over_repetitions,
-    estimate_target,
-)
+from cstonet.estimators import Effects, Nuisances, estimate_target
 from cstonet.presets import preset
 
 FOLDS = 5
@@ -100,9 +94,7 @@ def _error_by_influence(results: cs.CausalResults) -> float:
         clip = results.effects.clip
         return estimate_target(nuisances, "ATE", (1, 0), clip=clip, name="ATE")
 
-    singles = [repetition.effects(estimate) for repetition in results._repetitions]
-    effects = effects_over_repetitions(CrossFit(results.nuisances).effects(estimate), singles)
-    return float(effects.standard_errors[0])
+    return float(results._effects_by(estimate).standard_errors[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -159,11 +159,20 @@ class CausalResults(EffectInference):
             clip = self.effects.clip
             return estimate_target(nuisances, target, contrast, clip=clip, name=name)
 
-        effects = effects_over_repetitions(
+        return Effect.of(self._effects_by(estimate), name, alpha)
+
+    def _effects_by(self, estimate: Callable[[Nuisances], Effects]) -> Effects:
+        """What an estimator makes of the fit: over its imputations, with errors of a repetition.
+
+        Parameters
+        ----------
+        estimate : callable
+            Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
+        """
+        return effects_over_repetitions(
             CrossFit(self.nuisances, self.imputations).effects(estimate),
             [repetition.effects(estimate) for repetition in self._repetitions],
         )
-        return Effect.of(effects, name, alpha)
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment.
