@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from cstonet.estimators import Nuisances, clip_propensity
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.linear_terms import linear_terms
+from cstonet.estimators.nuisances import FloatArray, arm_weights
 from cstonet.roles import TreatmentKind
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -85,7 +86,10 @@ def balance(
     clip: float,
     kind: TreatmentKind = "binary",
 ) -> pd.DataFrame:
-    """Standardised mean differences before and after inverse propensity weighting.
+    """Standardised mean differences before and after weighting, as the estimator does it.
+
+    It weights by inverse propensities, and linear terms balance the covariates that are not in
+    these.
 
     Both are differences of arm means (a level minus the reference) over the same yardstick, the
     root of the average of the two arms' variances before weighting, so that they can be compared.
@@ -114,7 +118,10 @@ def balance(
         the reference a.
     """
     before = nuisances.received * nuisances.unit_weights[:, None]
-    after = before / clip_propensity(nuisances.propensity, clip).values
+    propensity = clip_propensity(nuisances.propensity, clip).values
+    after, linear = arm_weights(nuisances, propensity), linear_terms(nuisances, propensity)
+    if linear is not None:
+        after -= linear.shift(after)
     before, after = before / before.sum(axis=0), after / after.sum(axis=0)
     smd = np.empty((len(covariates), 2 * (len(levels) - 1)))
     for start in range(0, len(covariates), _BLOCK):

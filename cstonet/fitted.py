@@ -58,6 +58,10 @@ class Plan(Protocol):
     def unites_supports(self) -> bool:
         """Whether both models adjust for the covariates found for either."""
 
+    @property
+    def adjusts_linearly(self) -> bool:
+        """Whether covariates found for the treatment alone are adjusted for by linear terms."""
+
 
 class Networks(Protocol):
     """What the results need of the fitted networks."""

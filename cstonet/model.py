@@ -230,14 +230,17 @@ class CausalStoNet:
                 runtime=time.perf_counter() - began,
             )
 
-        def nuisances_at(prediction: Prediction, repetition: int = 0) -> Nuisances:
+        def nuisances_at(prediction: Prediction, repetition: int | None = None) -> Nuisances:
+            columns = networks.linear_covariates(repetition)
+            linear = data.covariates.gather(np.arange(len(design.y)), columns)
             return Nuisances(
                 y=design.y,
                 treatment=design.treatment,
                 mu=prediction.mu,
                 propensity=prediction.propensity,
                 weights=design.weights,
-                fold=fold_numbers(networks.splits, plan.folds, len(design.y), repetition),
+                fold=fold_numbers(networks.splits, plan.folds, len(design.y), repetition or 0),
+                linear=linear.astype(np.float64) if len(columns) else None,
             )
 
         def estimate(nuisances: Nuisances) -> Effects:

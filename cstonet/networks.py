@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,9 @@ class TrainedNetwork:
     selects_treatment, selects_outcome : (q,)
         Does a path of kept weights lead from the covariate to the unit, and did the search, if
         there was one, find it for that model? (The networks may adjust for more covariates.)
+    linear : (k,)
+        Covariates found for the treatment that its model does not use: the estimator adjusts for
+        them by linear terms.
     """
 
     fold: int
@@ -82,6 +85,7 @@ class TrainedNetwork:
     bic: float
     selects_treatment: NDArray[np.bool_]
     selects_outcome: NDArray[np.bool_]
+    linear: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def from_task(
@@ -91,11 +95,19 @@ class TrainedNetwork:
         network: NetworkSpec,
         result: _core.TaskResult,
         found: Structure | None = None,
+        used: Structure | None = None,
     ) -> TrainedNetwork:
-        """Take over the kernel's result of one task, and what a search had found for it."""
+        """Take over the kernel's result of one task.
+
+        If there was a search, ``found`` are its supports and ``used`` those of the network.
+        """
         outcomes = np.array(result.reaches[OUTCOME:], dtype=bool)
         selects = [np.array(result.reaches[TREATMENT], dtype=bool), np.logical_or.reduce(outcomes)]
+        linear: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         if found is not None:
+            if used is not None:
+                linear = np.setdiff1d(found.treatment, used.treatment).astype(np.int64)
+            selects[TREATMENT] |= np.isin(result.inputs, linear)
             selects[TREATMENT] &= np.isin(result.inputs, found.treatment)
             selects[OUTCOME] &= np.isin(result.inputs, found.outcome)
         return cls(
@@ -111,6 +123,7 @@ class TrainedNetwork:
             bic=result.bic,
             selects_treatment=selects[TREATMENT],
             selects_outcome=selects[OUTCOME],
+            linear=linear,
         )
 
     def selects(self, block: int) -> NDArray[np.bool_]:
@@ -203,7 +216,9 @@ class TrainedNetwork:
 
     def selects_levels(self) -> NDArray[np.bool_]:
         """Does a path of kept weights lead to the unit of a treatment level? Shape (q, L-1)."""
-        return self.selects_treatment[:, None] & (self._path_weights(self.masks, TREATMENT) > 0)
+        reached = self._path_weights(self.masks, TREATMENT) > 0
+        linear = np.isin(self.inputs, self.linear)
+        return self.selects_treatment[:, None] & (reached | linear[:, None])
 
     def _path_weights(
         self, weights: tuple[NDArray[np.float32], ...], block: int
@@ -366,6 +381,17 @@ class FittedNetworks:
                 drawn = variable.raw_levels[codes].reshape(-1, values.shape[1], len(places))
                 completed[np.ix_(variable.missing, variable.columns)] = drawn.mean(axis=1)
         return completed
+
+    def linear_covariates(self, repetition: int | None = None) -> NDArray[np.int64]:
+        """Covariates that the estimator adjusts for linearly, ascending, shape (k,).
+
+        Those of any fold of a repetition of the cross-fitting, or of all repetitions.
+        """
+        folds = self.chosen
+        if repetition is not None:
+            first = repetition * self.plan.folds
+            folds = folds[first : first + self.plan.folds]
+        return np.unique(np.concatenate([net.linear for fold in folds for net in fold]))
 
     def predict_out_of_fold(
         self, data: _core.Dataset, rows: NDArray[np.int64] | None = None

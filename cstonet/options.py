@@ -240,7 +240,10 @@ class SearchOptions:
         Most rounds of growing.
     adjust
         Covariates of the final networks: ``"union"`` gives both models those found for either,
-        ``"own"`` each model its own.
+        ``"own"`` each model its own. ``"linear"`` keeps those found for the treatment alone out of
+        the weights: the treatment model gets the outcome's, the outcome model all, and the
+        estimator clears the outcome of what the others explain linearly. ``"auto"``: linear for a
+        treatment with levels and complete covariates, else union.
     """
 
     training: TrainingOptions
@@ -249,7 +252,7 @@ class SearchOptions:
     outcome_margin: float = 0.1
     treatment_margin: float = 1.0
     rounds: int = 25
-    adjust: Literal["union", "own"] = "union"
+    adjust: Literal["union", "own", "linear"] | Auto = "auto"
 
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
@@ -258,7 +261,7 @@ class SearchOptions:
         check_number(self, "outcome_margin", -3, 10)
         check_number(self, "treatment_margin", -3, 10)
         check_integer(self, "rounds", 1, 1000)
-        check_choice(self, "adjust", ("union", "own"))
+        check_choice(self, "adjust", ("auto", "union", "own", "linear"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,11 @@ class Plan:
         """Whether both models adjust for the covariates found for either."""
         return self.search is not None and self.search.adjust == "union"
 
+    @property
+    def adjusts_linearly(self) -> bool:
+        """Whether covariates found for the treatment alone are adjusted for by linear terms."""
+        return self.search is not None and self.search.adjust == "linear"
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as nested dictionaries."""
         return dataclasses.asdict(self)
@@ -140,7 +145,9 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         training = resolve_training(
             search.training, depth=len(search.hidden), rows=rows, updates=search.updates
         )
-        search = dataclasses.replace(search, training=training)
+        whole = "a continuous treatment" if continuous else None
+        whole = "missing covariates" if design.gaps is not None else whole
+        search = dataclasses.replace(search, training=training, adjust=adjustment(search, whole))
     search_layer = 0 if search is None else middle_layer(search.hidden)
     return Plan(
         preset=preset,
@@ -171,6 +178,27 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
     )
+
+
+def adjustment(search: SearchOptions, whole: str | None) -> Literal["union", "own", "linear"]:
+    """How the final networks and the estimator adjust for the covariates found.
+
+    Parameters
+    ----------
+    search
+        What was asked for.
+    whole
+        What the fit has that needs the whole p(A|x), if anything: imputations do, and so do the
+        density ratios of mediators and the scores of doses.
+    """
+    if search.adjust == "linear" and whole is not None:
+        raise OptionError(
+            f"SearchOptions.adjust='linear' is not available with {whole}. Leave the option out, "
+            "or use adjust='union'."
+        )
+    if search.adjust == "auto":
+        return "linear" if whole is None else "union"
+    return search.adjust
 
 
 def influence_only(variance: VarianceChoice, what: str) -> VarianceKind:

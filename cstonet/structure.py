@@ -31,6 +31,11 @@ class Structure:
         both = tuple(dict.fromkeys(self.outcome + self.treatment))
         return Structure(treatment=both, outcome=both)
 
+    @property
+    def lean(self) -> Structure:
+        """The outcome model on the covariates of either, the treatment model on the outcome's."""
+        return self.united.with_treatment(self.outcome)
+
     def with_treatment(self, support: tuple[int, ...]) -> Structure:
         """The same outcome support with another treatment support."""
         return Structure(treatment=support, outcome=self.outcome)

@@ -38,6 +38,10 @@ _SELECTION_NOTE = (
     "quarters of the supports; in brackets: in how many."
 )
 _UNION_NOTE = " Both models adjust for the covariates found for either."
+_LINEAR_NOTE = (
+    " Both models adjust for the outcome's covariates; those found for the treatment alone are "
+    "adjusted for by linear terms, not by the weights."
+)
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
 # Area under the ROC curve of the propensities above which the arms count as separated.
 _SEPARATED = 0.95
@@ -390,7 +394,10 @@ def _note_selection(results: CausalResults) -> str:
     note, union = _SELECTION_NOTE, _UNION_NOTE
     if isinstance(results, MediationResults):
         note, union = MEDIATION_SELECTION_NOTE, MEDIATION_UNION_NOTE
-    note += union if results.plan.unites_supports else ""
+    if results.plan.adjusts_linearly:
+        note += _LINEAR_NOTE
+    elif results.plan.unites_supports:
+        note += union
     screen, covariates = results.plan.screen, len(results.selection)
     if screen is not None and screen < covariates:
         note += (

@@ -233,7 +233,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
-    network, found = plan.network, None
+    network, found, structure = plan.network, None, None
     if plan.search is not None and plan.search_network is not None:
         looks = 0
 
@@ -259,7 +259,11 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         found = search.run()
         if imputer is not None:
             data = imputer.data
-        structure = job.scope.united(found) if plan.unites_supports else found
+        structure = found
+        if plan.unites_supports:
+            structure = job.scope.united(found)
+        elif plan.adjusts_linearly:
+            structure = found.lean
         moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
         masks = structure.masks(network, plan.treatment_units)
@@ -280,7 +284,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         None if imputer is None else imputer.candidates(inputs),
     )
     networks = tuple(
-        TrainedNetwork.from_task(fold, start, network, result, found)
+        TrainedNetwork.from_task(fold, start, network, result, found, structure)
         for start, result in enumerate(results)
         if not result.failure
     )

@@ -84,6 +84,7 @@ class FakePlan:
     variance: str = "paper"
     network_label: str = "3-8-4-1"
     unites_supports: bool = True
+    adjusts_linearly: bool = False
     screen: int | None = None
 
     def to_json(self) -> str:

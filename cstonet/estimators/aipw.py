@@ -8,9 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from cstonet.estimators.linear_terms import cleared, linear_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
+    arm_weights,
     clip_propensity,
     inverse_probability_residuals,
 )
@@ -127,11 +129,15 @@ def estimate_effects(
     if kind == "binary" and len(levels) != 2:
         raise ValueError("the ATE needs a treatment with exactly two levels")
     clipped = clip_propensity(nuisances.propensity, clip)
-    scores = aipw_scores(nuisances, clipped.values)
+    linear = linear_terms(nuisances, clipped.values)
+    nuisances = cleared(nuisances, linear)
     weights = nuisances.unit_weights
-    means: FloatArray = weights @ scores / nuisances.n
-    influence: FloatArray = weights[:, None] * (scores - means)
-    covariance = pom_covariance(nuisances, clipped.values, means, influence, kind=variance)
+    means: FloatArray = weights @ aipw_scores(nuisances, clipped.values) / nuisances.n
+    signal = weights[:, None] * (nuisances.mu - means)
+    noise = weights[:, None] * inverse_probability_residuals(nuisances, clipped.values)
+    if linear is not None:
+        noise += linear.influence(arm_weights(nuisances, clipped.values))
+    covariance = pom_covariance(signal, noise, kind=variance)
 
     # Every effect is a linear map of the means: differences with the first, then themselves.
     identity = np.eye(len(levels))
@@ -142,7 +148,7 @@ def estimate_effects(
         names=(*ates, *(f"POM[{level}]" for level in levels)),
         estimates=contrasts @ means,
         covariance=contrasts @ covariance @ contrasts.T,
-        influence=influence @ contrasts.T,
+        influence=(signal + noise) @ contrasts.T,
         n_clipped=clipped.n_clipped,
         clip=clip,
         variance_kind=variance,

@@ -42,6 +42,9 @@ class Nuisances:
         Sampling weights; their scale is irrelevant. None: every unit counts the same.
     fold : (n,) int64
         Fold in which the unit was held out; 0 for all without cross-fitting.
+    linear : (n, k) float64 or None
+        Covariates that are adjusted for by linear terms and not by the propensities, see
+        :mod:`cstonet.estimators.linear_terms`.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class Nuisances:
     propensity: FloatArray
     weights: FloatArray | None
     fold: IntArray
+    linear: FloatArray | None = None
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -98,6 +102,8 @@ class Nuisances:
             value = getattr(self, name)
             if value is not None and value.shape != shape:
                 raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+        if self.linear is not None and (self.linear.ndim != 2 or len(self.linear) != n):
+            raise ValueError(f"linear has shape {self.linear.shape}, expected ({n}, k)")
 
     def _check_finite(self) -> None:
         for what, values in (("outcome", self.mu), ("treatment", self.propensity)):
@@ -177,6 +183,17 @@ def _shared_out(propensity: FloatArray, bound: float) -> FloatArray:
         if not below.any():
             return values
         low |= below
+
+
+def arm_weights(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
+    """Weights w_i 1(A_i = a) / p̂_a(x_i) of the units in every arm, given clipped probabilities.
+
+    Shape (n, L). Their means are about one.
+    """
+    weights = np.zeros_like(propensity)
+    received = nuisances.received
+    np.divide(nuisances.unit_weights[:, None], propensity, out=weights, where=received)
+    return weights
 
 
 def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:

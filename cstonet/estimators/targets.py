@@ -26,9 +26,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.linear_terms import cleared, linear_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
+    arm_weights,
     clip_propensity,
     inverse_probability_residuals,
 )
@@ -62,6 +64,8 @@ def estimate_target(
     """
     b, a = contrast
     clipped = clip_propensity(nuisances.propensity, clip)
+    linear = linear_terms(nuisances, clipped.values)
+    nuisances = cleared(nuisances, linear)
     density, gradient = _tilt(clipped.values, target, b, a)
     # g_i: the derivative with respect to the probability of what the unit received.
     received = np.take_along_axis(gradient, nuisances.treatment[:, None], axis=1)[:, 0]
@@ -72,6 +76,10 @@ def estimate_target(
     score = received * tau + density * (residuals[:, b] - residuals[:, a])
     estimate = float(np.mean(weights * score)) / share
     influence: FloatArray = weights * (score - received * estimate) / share
+    if linear is not None:
+        by_arm = arm_weights(nuisances, clipped.values)
+        contrasted = density * (by_arm[:, b] - by_arm[:, a]) / share
+        influence += linear.influence(contrasted[:, None])[:, 0]
     variance = float(np.mean(influence**2)) / nuisances.n
     return Effects(
         names=(name,),

@@ -31,7 +31,7 @@ from cstonet.mediation.reading import Mediators
 from cstonet.network import BlockFamily
 from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
 from cstonet.options import FitOptions
-from cstonet.plan import Plan, influence_only, make_plan
+from cstonet.plan import Plan, adjustment, influence_only, make_plan
 from cstonet.scaling import OutcomeScale, column_scaling
 from cstonet.search import TrainingData
 from cstonet.structure import SearchScope
@@ -68,7 +68,10 @@ def mediation_plan(design: Design, options: FitOptions, *, preset: str, seed: in
             f"Mediation keeps the mediators out of the treatment model, which needs the structure "
             f"search; preset {preset!r} has none. Use preset='calibrated', or options with search."
         )
-    options = options.replace(variance=influence_only(options.variance, "mediators"))
+    options = options.replace(
+        variance=influence_only(options.variance, "mediators"),
+        search=dataclasses.replace(options.search, adjust=adjustment(options.search, "mediators")),
+    )
     return make_plan(outcome_design(design), options, preset=preset, seed=seed)
 
 

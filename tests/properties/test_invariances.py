@@ -142,6 +142,7 @@ def test_units_by_powers_of_two_change_no_bit(fit, seed, power):
 def test_estimator_does_not_see_the_order_of_rows_or_the_names_of_arms(seed, draw_nuisances):
     rng = np.random.default_rng(seed)
     _, nuisances = draw_nuisances(200, rng, weighted=True)
+    nuisances = replace(nuisances, linear=rng.normal(size=(200, 2)))
     estimate = {"levels": (0, 1), "clip": 0.05, "variance": "paper"}
     plain = estimate_effects(nuisances, **estimate)
     order = rng.permutation(200)

@@ -12,6 +12,7 @@ import pytest
 import cstonet as cs
 from cstonet.design import Design
 from cstonet.errors import OptionError
+from cstonet.mediation.networks import mediation_plan
 from cstonet.options import SamplerOptions, StageOptions
 from cstonet.plan import make_plan
 from cstonet.presets import PRESETS, preset
@@ -24,7 +25,8 @@ def design_of(n=120, p=6, **options):
 
 def plan_of(design, options=None, **changes):
     base = preset("calibrated") if options is None else options
-    return make_plan(design, base.replace(**changes), preset="calibrated", seed=1)
+    make = make_plan if design.mediators is None else mediation_plan
+    return make(design, base.replace(**changes), preset="calibrated", seed=1)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -132,3 +134,32 @@ def test_step_is_the_root_of_the_variance():
 def test_treatment_needs_company_in_its_layer():
     with pytest.raises(OptionError, match="Hidden layer 2 holds the treatment"):
         plan_of(design_of(), hidden=(4, 1), treatment_layer=2)
+
+
+COMPLETE = "y ~ treat | ."
+INCOMPLETE = "missing covariates"
+
+
+@pytest.mark.parametrize(
+    ("what", "formula"),
+    [
+        ("a continuous treatment", "y ~ x1 | x2 + x3"),
+        ("mediators", "y ~ treat | x2 + x3 | x4"),
+        (INCOMPLETE, COMPLETE),
+    ],
+)
+def test_weights_leave_covariates_out_only_where_the_estimator_makes_up_for_it(what, formula):
+    data = cs.datasets.simulation2(n=120, p=6, seed=1).data
+    assert plan_of(Design.from_formula(COMPLETE, data)).search.adjust == "linear"
+    options = preset("calibrated")
+    asked = replace(options.search, adjust="linear")
+    assert plan_of(Design.from_formula(COMPLETE, data), search=asked).adjusts_linearly
+    if what == INCOMPLETE:
+        data.loc[:9, "x1"] = math.nan
+    design = Design.from_formula(formula, data, missing="mar" if what == INCOMPLETE else "raise")
+    plan = plan_of(design)
+    assert plan.search.adjust == "union"
+    assert plan.unites_supports
+    assert not plan.adjusts_linearly
+    with pytest.raises(OptionError, match=f"adjust='linear' is not available with {what}"):
+        plan_of(design, search=asked)

@@ -57,21 +57,48 @@ def first_weights(network, covariate):
     return int(np.count_nonzero(network.masks[0][row]))
 
 
-def test_final_networks_adjust_for_the_covariates_of_either_model(data, options, results):
-    own = cs.fit(
-        "y ~ treat | .", data, options=options, search=replace(options.search, adjust="own")
-    )
-    pairs = list(zip(results.networks.networks, own.networks.networks, strict=True))
-    assert pairs
-    for united, apart in pairs:
-        units = united.spec.units[0]
+def adjusting(data, options, adjust):
+    search = replace(options.search, adjust=adjust)
+    return cs.fit("y ~ treat | .", data, options=options, search=search)
+
+
+def test_final_networks_use_what_the_option_says(data, options, results):
+    united, apart = (adjusting(data, options, adjust) for adjust in ("union", "own"))
+    nets = [fit.networks.networks for fit in (results, united, apart)]
+    assert len(nets[0]) > 0
+    for linear, both, own in zip(*nets, strict=True):
+        units = both.spec.units[0]
+        of_treatment = first_weights(own, 2)
         # x1 is in both models by itself; x2 and x3 are in one each.
-        assert [first_weights(united, j) for j in (0, 1, 2)] == [units] * 3
-        assert first_weights(apart, 0) == units
-        assert first_weights(apart, 1) + first_weights(apart, 2) == units
+        assert [first_weights(own, j) for j in (0, 1)] == [units, units - of_treatment]
+        assert [first_weights(both, j) for j in (0, 1, 2)] == [units] * 3
+        assert [first_weights(linear, j) for j in (0, 1, 2)] == [units, units, units - of_treatment]
+        assert [net.linear.tolist() for net in (linear, both, own)] == [[2], [], []]
     # What was found is the same, whatever the networks adjust for.
     found = ["treatment", "outcome", "treatment_count", "outcome_count"]
-    pd.testing.assert_frame_equal(results.selection[found], own.selection[found])
+    for other in (united, apart):
+        pd.testing.assert_frame_equal(results.selection[found], other.selection[found])
+
+
+def test_covariates_of_the_treatment_alone_are_adjusted_for_by_linear_terms(data, options, results):
+    linear = results.nuisances.linear
+    np.testing.assert_allclose(np.corrcoef(linear[:, 0], data["x3"])[0, 1], 1, rtol=1e-6)
+    assert linear.shape == (N, 1)
+    united = adjusting(data, options, "union").nuisances.propensity
+    assert results.nuisances.propensity.std() < united.std()
+    balance = results.balance().loc["x3"]
+    assert abs(balance["smd_before"]) > 0.5
+    assert abs(balance["smd_after"]) < 1e-6
+    assert "by linear terms" in results.summary().as_text().replace("\n", " ")
+
+
+def test_without_such_covariates_the_adjustment_is_the_union(data, options):
+    reduced = data.drop(columns="x3").iloc[:, :40]
+    reduced["treat"] = np.random.default_rng(1).permutation(reduced["treat"])
+    linear, united = (adjusting(reduced, options, adjust) for adjust in ("linear", "union"))
+    assert linear.nuisances.linear is None
+    pd.testing.assert_series_equal(linear.params, united.params, check_exact=True)
+    pd.testing.assert_series_equal(linear.bse, united.bse, check_exact=True)
 
 
 def test_every_move_is_on_record(results):

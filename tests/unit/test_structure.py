@@ -33,6 +33,11 @@ def test_inputs_are_the_union_in_order():
     assert Structure().inputs.dtype == np.int64
 
 
+def test_lean_weights_hold_the_outcomes_covariates():
+    assert STRUCTURE.united == Structure(treatment=(4, 2, 7), outcome=(4, 2, 7))
+    assert STRUCTURE.lean == Structure(treatment=(4, 2), outcome=(4, 2, 7))
+
+
 @pytest.mark.parametrize(
     ("hidden", "layer", "treatment_units"),
     [((4, 3), 1, 1), ((4, 3), 2, 1), ((6, 5, 4), 2, 2), ((6, 5, 4), 3, 2), ((2, 2, 2), 3, 1)],
