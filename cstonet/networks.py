@@ -69,8 +69,8 @@ class TrainedNetwork:
         Does a path of kept weights lead from the covariate to the unit, and did the search, if
         there was one, find it for that model? (The networks may adjust for more covariates.)
     linear : (k,)
-        Covariates found for the treatment that its model does not use: the estimator adjusts for
-        them by linear terms.
+        Covariates found for the treatment alone that the estimator adjusts for by linear terms,
+        whether or not the treatment model uses them.
     """
 
     fold: int
@@ -95,18 +95,12 @@ class TrainedNetwork:
         network: NetworkSpec,
         result: _core.TaskResult,
         found: Structure | None = None,
-        used: Structure | None = None,
+        linear: tuple[int, ...] = (),
     ) -> TrainedNetwork:
-        """Take over the kernel's result of one task.
-
-        If there was a search, ``found`` are its supports and ``used`` those of the network.
-        """
+        """Take over the kernel's result of one task, and what a search had found for it."""
         outcomes = np.array(result.reaches[OUTCOME:], dtype=bool)
         selects = [np.array(result.reaches[TREATMENT], dtype=bool), np.logical_or.reduce(outcomes)]
-        linear: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         if found is not None:
-            if used is not None:
-                linear = np.setdiff1d(found.treatment, used.treatment).astype(np.int64)
             selects[TREATMENT] |= np.isin(result.inputs, linear)
             selects[TREATMENT] &= np.isin(result.inputs, found.treatment)
             selects[OUTCOME] &= np.isin(result.inputs, found.outcome)
@@ -123,7 +117,7 @@ class TrainedNetwork:
             bic=result.bic,
             selects_treatment=selects[TREATMENT],
             selects_outcome=selects[OUTCOME],
-            linear=linear,
+            linear=np.array(linear, dtype=np.int64),
         )
 
     def selects(self, block: int) -> NDArray[np.bool_]:

@@ -241,9 +241,9 @@ class SearchOptions:
     adjust
         Covariates of the final networks: ``"union"`` gives both models those found for either,
         ``"own"`` each model its own. ``"linear"`` keeps those found for the treatment alone out of
-        the weights: the treatment model gets the outcome's, the outcome model all, and the
-        estimator clears the outcome of what the others explain linearly. ``"auto"``: linear for a
-        treatment with levels and complete covariates, else union.
+        the weights, unless a lenient test says that they may matter to the outcome; the outcome
+        model has all, and the estimator removes what they do linearly. ``"auto"``: linear for a
+        treatment with levels and complete covariates without mediators, else union.
     """
 
     training: TrainingOptions

@@ -16,84 +16,37 @@ prune
 
 When neither finds anything, covariates that move the *ranks* of the outcome's residuals, or of
 their sizes, are tried once: a pure interaction has no other trace than the spread it makes.
+
+At last, covariates found for the treatment alone are asked whether they may matter to the outcome
+(`StructureSearch.doubtful`): the others can stay out of the weights.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import chi2, norm, rankdata
 
-from cstonet import _core
-from cstonet.doses.networks import evaluate
-from cstonet.errors import NumericalError
 from cstonet.network import NetworkSpec
-from cstonet.networks import TrainedNetwork
 from cstonet.options import SearchOptions
-from cstonet.scores import Candidate, Largest, Scored, ScoreTests, normalised, threshold
+from cstonet.scores import Candidate, Largest, Scored, ScoreTests, threshold
 from cstonet.splits import Split
 from cstonet.structure import Model, SearchScope, Structure
+from cstonet.working import Imputer, TrainingData, Working, WorkingNetworks
 
-Kind = Literal["screen", "grow", "prune", "keep", "try"]
+Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
-# Kernel tasks of the search are told from final starts by their start numbers.
-_FIRST_SEARCH_START = 1_000_000
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
 _KEPT_IN_A_ROW = 3
-# Directions x_s of the support's own members: products with new covariates.
-_MOST_PRODUCTS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What the training of every fold shares.
-
-    Attributes
-    ----------
-    covariates
-        As the kernel reads them.
-    visible : (n, L)
-        Treatment as L-1 dummies or as a standardised dose, and standardised outcome (or outcomes).
-    weights : (n,)
-        Row weights.
-    family
-        Of the outcome; "binomial" if that of any of several is.
-    outcomes
-        How many columns at the end of ``visible`` are outcomes.
-    """
-
-    covariates: _core.Dataset
-    visible: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    family: str
-    outcomes: int = 1
-
-    @property
-    def treatment(self) -> NDArray[np.float64]:
-        """Treatment as dummies of all levels but the reference, or as a dose, shape (n, L-1)."""
-        return self.visible[:, : -self.outcomes].astype(np.float64)
-
-    @property
-    def outcome(self) -> NDArray[np.float64]:
-        """Standardised outcomes, shape (n, outcomes)."""
-        return self.visible[:, -self.outcomes :].astype(np.float64)
-
-
-class Imputer(Protocol):
-    """What a search needs of the imputation of missing covariates."""
-
-    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
-        """Completions of rows with gaps, for a network that reads these covariates."""
-
-    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
-        """Complete the covariates as a network sees them."""
+# How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
+_AIC_SIZE = float(chi2.sf(2.0, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +60,6 @@ class Move:
     covariate: int
     score: float
     threshold: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Working:
-    """Residuals of a working network on the training rows, and the directions of each.
-
-    The treatment's residuals are those of all its levels: leaving one out would make the search
-    depend on which level is the reference. Two levels share one residual, up to its sign.
-    """
-
-    outcome: tuple[Scored, ...]
-    treatment: tuple[Scored, ...]
 
 
 class StructureSearch:
@@ -166,29 +107,35 @@ class StructureSearch:
     ) -> None:
         self._scope = SearchScope() if scope is None else scope
         self._always = self._scope.always
-        self._data = data
-        self._split = split
-        self._network = network
+        self._networks = WorkingNetworks(
+            data,
+            split,
+            network,
+            options,
+            treatment_units=treatment_units,
+            fold=fold,
+            seed=seed,
+            threads=threads,
+            stop=stop,
+            imputer=imputer,
+        )
+        self._rows = self._networks.rows
         self._options = options
-        self._treatment_units = treatment_units
         self._screened = screen
         self._fold = fold
-        self._seed = seed
         self._threads = threads
         self._stop = stop
-        self._imputer = imputer
-        self._rows = np.sort(np.concatenate([split.fit, split.validation]))
-        self._refits = 0
         self._round = 0
         self._tried: set[int] = set()
-        self._latest: tuple[Structure, _Working] | None = None  # of growing
         self._open = np.ones(data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
         if self._scope.one_of:
-            scores = self._tests(self._refit(Structure()), "outcome").largest(self._scope.one_of)
+            scores = self._tests(self._networks.refit(Structure()), "outcome").largest(
+                self._scope.one_of
+            )
             self._always += (self._scope.one_of[int(np.argmax(scores.main))],)
         structure = Structure(outcome=self._always)
         if self._screened is not None:
@@ -201,12 +148,32 @@ class StructureSearch:
                 return structure
             structure = tried
 
+    def doubtful(self, structure: Structure) -> tuple[int, ...]:
+        """Covariates found for the treatment alone that may matter to the outcome all the same.
+
+        Their scores for the outcome pass a test as lenient as AIC's, too lenient to call them
+        found, but enough not to rely on a linear term alone.
+        """
+        waiting = structure.of_treatment_alone
+        if not waiting:
+            return ()
+        tests = self._tests(self._networks.kept(structure), "outcome")
+        scores = tests.largest(waiting).main
+        each = 1 - (1 - _AIC_SIZE) ** (1 / tests.main_tests_per_covariate)
+        bar = float(norm.isf(each / 2))
+        found = [
+            Candidate(covariate, float(score), bar)
+            for covariate, score in zip(waiting, scores, strict=True)
+            if score > bar
+        ]
+        self._record("weigh", "treatment", found)
+        return tuple(candidate.covariate for candidate in found)
+
     def _grow(self, structure: Structure) -> Structure:
         """Admit covariates until there is none left to admit."""
         while self._round < self._options.rounds:
             self._round += 1
-            working = self._refit(structure)
-            self._latest = structure, working
+            working = self._networks.kept(structure, renew=True)
             outcome = self._admit(structure, working, "outcome")
             structure = structure.with_outcome(structure.outcome + outcome)
             if outcome:
@@ -219,7 +186,7 @@ class StructureSearch:
                 break
         return structure
 
-    def _admit(self, structure: Structure, working: _Working, model: Model) -> tuple[int, ...]:
+    def _admit(self, structure: Structure, working: Working, model: Model) -> tuple[int, ...]:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
         most = _FIRST_ADMISSIONS + len(support) // _GROWTH
@@ -248,7 +215,7 @@ class StructureSearch:
             without = structure
             for model, covariate in tested.items():
                 without = _without(without, model, covariate)
-            working = self._refit(without)
+            working = self._networks.refit(without)
             for model, covariate in tested.items():
                 if not self._is_needed(covariate, structure, working, model):
                     kept[model] = 0
@@ -264,7 +231,7 @@ class StructureSearch:
         return self._always if model == "outcome" else ()
 
     def _is_needed(
-        self, covariate: int, structure: Structure, working: _Working, model: Model
+        self, covariate: int, structure: Structure, working: Working, model: Model
     ) -> bool:
         """Whether a model fitted without a covariate of its own would admit it again."""
         size = len(_supports(structure, model)[0])
@@ -282,12 +249,10 @@ class StructureSearch:
         A score is divided by its own spread. Where a square or a product acts, the residuals are
         so long-tailed that it stays small however strong the signal is; ranks have no tails.
         """
-        if self._round >= self._options.rounds or self._data.family == "binomial":
+        if self._round >= self._options.rounds or self._networks.data.family == "binomial":
             return structure
         weights, one = self._weights(), np.ones((len(self._rows), 1))
-        grown, working = self._latest or (None, None)
-        if working is None or grown != structure:
-            working = self._refit(structure)
+        working = self._networks.kept(structure)
 
         def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
             rank = rankdata(values) / len(values)
@@ -300,7 +265,11 @@ class StructureSearch:
             predictors.append(Scored(ranks(part.residual), simple, main=part.main))
             predictors.append(Scored(ranks(np.abs(part.residual)), one, main=1))
         tests = ScoreTests(
-            self._data.covariates, self._rows, predictors, threads=self._threads, stop=self._stop
+            self._networks.data.covariates,
+            self._rows,
+            predictors,
+            threads=self._threads,
+            stop=self._stop,
         )
         # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
         critical = self._everywhere(self._tests(working, "outcome"), "outcome")
@@ -313,7 +282,7 @@ class StructureSearch:
 
     def _screen(self, size: int) -> None:
         """Sure independence screening: keep the covariates of largest marginal score."""
-        working = self._refit(Structure())
+        working = self._networks.refit(Structure())
         scores = {
             model: self._tests(working, model).largest().overall for model in self._scope.models
         }
@@ -346,11 +315,11 @@ class StructureSearch:
         """Critical value among covariates that one of the models holds already."""
         return threshold(covariates * tests_per_covariate, len(self._rows))
 
-    def _tests(self, working: _Working, model: Model) -> ScoreTests:
+    def _tests(self, working: Working, model: Model) -> ScoreTests:
         parts = working.outcome if model == "outcome" else working.treatment
         weights = self._weights()
         return ScoreTests(
-            self._data.covariates,
+            self._networks.data.covariates,
             self._rows,
             [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
             threads=self._threads,
@@ -358,75 +327,7 @@ class StructureSearch:
         )
 
     def _weights(self) -> NDArray[np.float64]:
-        return np.asarray(self._data.weights[self._rows], dtype=np.float64)
-
-    def _refit(self, structure: Structure) -> _Working:
-        """Train a working network on the supports and take its residuals and directions."""
-        data, rows, inputs = self._data, self._rows, structure.inputs
-        network = self._network.with_inputs(len(inputs))
-        task = (
-            self._fold,
-            _FIRST_SEARCH_START + self._refits,
-            self._split.fit,
-            self._split.validation,
-        )
-        self._refits += 1
-        result = _core.train(
-            network,
-            self._options.training,
-            data.covariates,
-            inputs,
-            data.visible,
-            data.weights,
-            [task],
-            self._seed,
-            self._threads,
-            self._stop,
-            structure.masks(network, self._treatment_units),
-            None if self._imputer is None else self._imputer.candidates(inputs),
-            trace=False,
-        )[0]
-        if result.failure:
-            raise NumericalError(
-                f"A working network of the structure search diverged (fold {self._fold + 1}: "
-                f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
-            )
-        net = TrainedNetwork.from_task(self._fold, task[1], network, result)
-        if self._imputer is not None:
-            data = self._data = self._imputer.update([net])
-        treatment = data.treatment[rows]
-        if network.continuous:
-            at_dose = evaluate(net, data.covariates, rows, treatment)
-            expected, mean = at_dose.mu, at_dose.mean[:, None]
-        else:
-            mu, mean = net.visible_means(data.covariates, rows, self._threads)
-            codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
-            expected = mu[np.arange(len(rows)), codes]
-        residuals = data.outcome[rows] - expected
-        slopes = net.first_layer_slopes(data.covariates, rows, treatment)
-        members = [
-            data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
-            for support in (structure.outcome, structure.treatment)
-        ]
-        one = np.ones((len(rows), 1))
-        surprise, level_slopes = treatment - mean, list(slopes.treatment)
-        if network.treatment_width > 1:  # the reference has no predictor, hence no slopes
-            surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
-            level_slopes.append(one[:, :0])
-        return _Working(
-            outcome=tuple(
-                Scored(
-                    residual,
-                    np.hstack([one, surprise, normalised(slope), members[0]]),
-                    main=1 + surprise.shape[1],
-                )
-                for residual, slope in zip(residuals.T, slopes.outcome, strict=True)
-            ),
-            treatment=tuple(
-                Scored(residual, np.hstack([one, normalised(slope), members[1]]), main=1)
-                for residual, slope in zip(surprise.T, level_slopes, strict=True)
-            ),
-        )
+        return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)
 
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
         self.moves += [

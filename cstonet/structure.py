@@ -32,9 +32,16 @@ class Structure:
         return Structure(treatment=both, outcome=both)
 
     @property
-    def lean(self) -> Structure:
-        """The outcome model on the covariates of either, the treatment model on the outcome's."""
-        return self.united.with_treatment(self.outcome)
+    def of_treatment_alone(self) -> tuple[int, ...]:
+        """Covariates of the treatment model that are none of the outcome's."""
+        return tuple(j for j in self.treatment if j not in self.outcome)
+
+    def weighing(self, covariates: tuple[int, ...]) -> Structure:
+        """The outcome model on the covariates of either, the treatment model on the outcome's.
+
+        The latter, and thereby the weights, also have these.
+        """
+        return self.united.with_treatment(self.outcome + covariates)
 
     def with_treatment(self, support: tuple[int, ...]) -> Structure:
         """The same outcome support with another treatment support."""

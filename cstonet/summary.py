@@ -40,7 +40,7 @@ _SELECTION_NOTE = (
 _UNION_NOTE = " Both models adjust for the covariates found for either."
 _LINEAR_NOTE = (
     " Both models adjust for the outcome's covariates; those found for the treatment alone are "
-    "adjusted for by linear terms, not by the weights."
+    "adjusted for by linear terms, and enter the weights only if they may matter to the outcome."
 )
 _POOR_OVERLAP = 0.05  # share of clipped units from which the notes warn
 # Area under the ROC curve of the propensities above which the arms count as separated.

@@ -28,9 +28,10 @@ from cstonet.missing.imputation import (
 from cstonet.networks import FittedNetworks, TrainedNetwork, level_dummies
 from cstonet.plan import Plan
 from cstonet.scaling import OutcomeScale, column_scaling
-from cstonet.search import Move, StructureSearch, TrainingData
+from cstonet.search import Move, StructureSearch
 from cstonet.splits import Split, make_splits
 from cstonet.structure import SearchScope
+from cstonet.working import TrainingData
 
 Progress = Callable[[int, int], object]
 
@@ -233,7 +234,8 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         data = imputer.data
     inputs, masks = np.arange(data.covariates.columns), None
     moves: tuple[Move, ...] = ()
-    network, found, structure = plan.network, None, None
+    network, found = plan.network, None
+    linear: tuple[int, ...] = ()
     if plan.search is not None and plan.search_network is not None:
         looks = 0
 
@@ -263,7 +265,8 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         if plan.unites_supports:
             structure = job.scope.united(found)
         elif plan.adjusts_linearly:
-            structure = found.lean
+            structure = found.weighing(search.doubtful(found))
+            linear = found.of_treatment_alone
         moves, inputs = tuple(search.moves), structure.inputs
         network = plan.network.with_inputs(len(inputs))
         masks = structure.masks(network, plan.treatment_units)
@@ -284,7 +287,7 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
         None if imputer is None else imputer.candidates(inputs),
     )
     networks = tuple(
-        TrainedNetwork.from_task(fold, start, network, result, found, structure)
+        TrainedNetwork.from_task(fold, start, network, result, found, linear)
         for start, result in enumerate(results)
         if not result.failure
     )

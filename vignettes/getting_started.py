@@ -86,7 +86,8 @@ print(res.summary())
 # **The selection.** The covariates that were found to explain the treatment or the outcome in at
 # least three quarters of the supports, one per fold and repetition; in brackets, in how many. Both
 # models adjust for the outcome's covariates; those found for the treatment alone are adjusted for
-# by linear terms. As weights they would cost precision and remove hardly any bias.
+# by linear terms. In the weights they would cost precision and remove hardly any bias, so they are
+# there only if they may matter to the outcome.
 #
 # **The notes** say what the reader must know to trust the numbers above.
 #

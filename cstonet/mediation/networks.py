@@ -33,9 +33,9 @@ from cstonet.networks import FittedNetworks, Prediction, TrainedNetwork, mean_pr
 from cstonet.options import FitOptions
 from cstonet.plan import Plan, adjustment, influence_only, make_plan
 from cstonet.scaling import OutcomeScale, column_scaling
-from cstonet.search import TrainingData
 from cstonet.structure import SearchScope
 from cstonet.training import FoldJob, Progress, collect, run_folds, train_networks
+from cstonet.working import TrainingData
 
 # Up to so many mediators are all held in the outcome model; of more, those that pass their test.
 HELD_WITHOUT_TEST = 5

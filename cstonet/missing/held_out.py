@@ -17,7 +17,7 @@ from cstonet.estimators.imputations import Imputations
 from cstonet.missing.imputation import GapData, ImputationModel, candidate_likelihood, choose
 from cstonet.missing.noise import FreshNoise
 from cstonet.networks import FittedNetworks, Prediction, mean_prediction
-from cstonet.search import TrainingData
+from cstonet.working import TrainingData
 
 # First word of the seed sequences.
 _IMPUTATIONS = 5

@@ -32,8 +32,8 @@ from cstonet.missing.regressions import VALUES_PER_FEATURE, FloatArray, Stop
 from cstonet.networks import TrainedNetwork
 from cstonet.plan import Plan
 from cstonet.scaling import Scaling, column_scaling
-from cstonet.search import TrainingData
 from cstonet.splits import Split
+from cstonet.working import TrainingData
 
 # First word of the seed sequences of folds while they train.
 _TRAINING = 4

@@ -6,11 +6,15 @@ each test runs on fixed seeds: a failure means a change of the method, not bad l
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import cstonet as cs
 from cstonet.estimators import estimate_effects
+from cstonet.presets import preset
 
 FOUR = 4.0
 
@@ -165,3 +169,38 @@ def test_another_seed_is_a_fraction_of_a_standard_error_away():
     fits = [cs.fit(simulation.formula, simulation.data, seed=seed) for seed in range(4)]
     estimates = np.array([fit.params["ATE"] for fit in fits])
     assert 0 < estimates.std(ddof=1) < 0.3 * fits[0].bse["ATE"]
+
+
+def weakly_confounded(seed, effect):
+    """Seven covariates that drive the treatment and have this linear effect on the outcome."""
+    rng = np.random.default_rng(seed)
+    n, p = 500, 30
+    X = rng.normal(size=(n, p))
+    drivers = X[:, 2:9].sum(axis=1)
+    treat = rng.binomial(1, 1 / (1 + np.exp(-0.6 * (X[:, 0] + drivers))))
+    y = treat + X[:, 0] + X[:, 1] + effect * drivers + rng.normal(size=n)
+    frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(p)])
+    return pd.concat([pd.DataFrame({"y": y, "treat": treat}), frame], axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0.0, 2 / np.sqrt(500)])
+def test_linear_terms_remove_more_bias_at_less_variance_than_weights(effect):
+    """Too weak to be found for the outcome: a test of the effect has the expectation 2."""
+    search = preset("calibrated").search
+    errors, widths = [], []
+    for seed in range(101, 125):
+        data = weakly_confounded(seed, effect)
+        fits = [
+            cs.fit("y ~ treat | .", data, seed=seed, search=dataclasses.replace(search, adjust=how))
+            for how in ("linear", "union")
+        ]
+        assert fits[0].nuisances.linear is not None
+        errors.append([fit.params["ATE"] - 1 for fit in fits])
+        widths.append([fit.bse["ATE"] for fit in fits])
+    assert np.mean(widths, axis=0)[0] < np.mean(widths, axis=0)[1]
+    bias, spread = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))
+    if effect == 0:
+        assert abs(bias[0]) < FOUR * spread[0]
+    else:
+        assert bias[0] < bias[1]

@@ -35,7 +35,9 @@ def test_inputs_are_the_union_in_order():
 
 def test_lean_weights_hold_the_outcomes_covariates():
     assert STRUCTURE.united == Structure(treatment=(4, 2, 7), outcome=(4, 2, 7))
-    assert STRUCTURE.lean == Structure(treatment=(4, 2), outcome=(4, 2, 7))
+    assert STRUCTURE.of_treatment_alone == (7,)
+    assert STRUCTURE.weighing(()) == Structure(treatment=(4, 2), outcome=(4, 2, 7))
+    assert STRUCTURE.weighing((7,)) == Structure(treatment=(4, 2, 7), outcome=(4, 2, 7))
 
 
 @pytest.mark.parametrize(
