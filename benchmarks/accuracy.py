@@ -8,11 +8,11 @@ What the report shows of the package, two fits at a time::
     $run 1 --n 1000 --p 100 --seeds 4001:4200
     $run 2 --n 12000 --p 100 --seeds 4001:4010
     $run 2-null --n 1000 --p 100 --seeds 4001:4200
-    $run 2-binomial --n 4000 --p 100 --seeds 4001:4100
+    $run 2-binomial --n 4000 --p 100 --seeds 6001:6100
 
 Without ``--methods`` the peers run too, for minutes each. ``calibrated/folds=1`` is the same with
 another number of folds. Data sets with seeds below 4000 served to choose the options of the
-preset, those above did not.
+preset, those above did not; the binary outcomes of 4001 to 4100 did, too.
 
 Results are appended to ``accuracy.jsonl`` in the output folder; ``benchmarks/report.py`` makes
 tables and plots of them. With ``--time``, methods run one after the other with every core, and

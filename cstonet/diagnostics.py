@@ -44,8 +44,9 @@ def overlap(
     -------
     DataFrame
         One row per arm and one for all units: `n`, `min`, quantiles ("1%", …, "99%"), `max` of the
-        unclipped p̂(x) of the second level, and `n_clipped`. For a multilevel treatment the same
-        for the propensity of every level, indexed by (propensity, arm).
+        unclipped p̂(x) of the second level, given the covariates in the weights, and `n_clipped`.
+        For a multilevel treatment the same for the propensity of every level, indexed by
+        (propensity, arm).
     """
     arms = nuisances.received
     rows = {level: arms[:, code] for code, level in enumerate(levels)}
@@ -88,8 +89,10 @@ def balance(
 ) -> pd.DataFrame:
     """Standardised mean differences before and after weighting, as the estimator does it.
 
-    It weights by inverse propensities, and linear terms balance the covariates that are not in
-    these.
+    It weights by inverse propensities, given the covariates in these. Covariates with linear terms
+    are balanced by construction, up to values beyond the bound on standardised ones: their zeros
+    say nothing about overlap. An arm's weights are then those of its mean, in which units of other
+    arms have a share through the common slopes.
 
     Both are differences of arm means (a level minus the reference) over the same yardstick, the
     root of the average of the two arms' variances before weighting, so that they can be compared.
@@ -160,11 +163,16 @@ def arm_separation(nuisances: Nuisances) -> float:
     """Probability that a unit of an arm has the larger propensity for it than a unit of another.
 
     The area under the ROC curve, of the arm where it is largest: 0.5 if the covariates say nothing
-    about the treatment, 1 if they separate an arm from the others.
+    about the treatment, 1 if they separate an arm from the others. Covariates with linear terms
+    count by a linear score of them and the propensity.
     """
     areas = []
     for members, propensity in zip(nuisances.received.T, nuisances.propensity.T, strict=True):
+        score = propensity
+        if nuisances.linear is not None:
+            features = np.column_stack([np.ones(nuisances.n), propensity, nuisances.linear])
+            score = features @ np.linalg.lstsq(features, members.astype(np.float64), rcond=None)[0]
         n_members = int(members.sum())
-        excess = rankdata(propensity)[members].sum() - n_members * (n_members + 1) / 2
+        excess = rankdata(score)[members].sum() - n_members * (n_members + 1) / 2
         areas.append(float(excess / (n_members * int((~members).sum()))))
     return max(areas)

@@ -67,7 +67,8 @@ class TrainedNetwork:
         The criterion among starts.
     selects_treatment, selects_outcome : (q,)
         Does a path of kept weights lead from the covariate to the unit, and did the search, if
-        there was one, find it for that model? (The networks may adjust for more covariates.)
+        there was one, find it for that model? (The networks may adjust for more covariates.) Those
+        that are adjusted for by linear terms need no path to the treatment's unit.
     linear : (k,)
         Covariates found for the treatment alone that the estimator adjusts for by linear terms,
         whether or not the treatment model uses them.
@@ -377,15 +378,22 @@ class FittedNetworks:
         return completed
 
     def linear_covariates(self, repetition: int | None = None) -> NDArray[np.int64]:
-        """Covariates that the estimator adjusts for linearly, ascending, shape (k,).
+        """Covariates that the estimator adjusts for by linear terms, ascending, shape (k,).
 
-        Those of any fold of a repetition of the cross-fitting, or of all repetitions.
+        If there are any in a fold of this repetition of the cross-fitting, or of all of them, the
+        other covariates found are among them: a slope must not stand in for what the outcome model
+        gets wrong about a correlated one.
         """
         folds = self.chosen
         if repetition is not None:
             first = repetition * self.plan.folds
             folds = folds[first : first + self.plan.folds]
-        return np.unique(np.concatenate([net.linear for fold in folds for net in fold]))
+        nets = [net for fold in folds for net in fold]
+        if not any(len(net.linear) for net in nets):
+            return np.empty(0, dtype=np.int64)
+        return np.unique(
+            np.concatenate([array for net in nets for array in (net.inputs, net.linear)])
+        )
 
     def predict_out_of_fold(
         self, data: _core.Dataset, rows: NDArray[np.int64] | None = None

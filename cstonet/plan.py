@@ -145,8 +145,11 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         training = resolve_training(
             search.training, depth=len(search.hidden), rows=rows, updates=search.updates
         )
-        whole = "a continuous treatment" if continuous else None
-        whole = "missing covariates" if design.gaps is not None else whole
+        whole = None
+        if continuous:
+            whole = "a continuous treatment"
+        elif design.gaps is not None:
+            whole = "missing covariates"
         search = dataclasses.replace(search, training=training, adjust=adjustment(search, whole))
     search_layer = 0 if search is None else middle_layer(search.hidden)
     return Plan(

@@ -175,7 +175,9 @@ class CausalResults(EffectInference):
         )
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
-        """Expected outcome under each treatment.
+        """Expected outcome under each treatment, as the networks see it.
+
+        The linear terms by which the average effects are adjusted are not part of it.
 
         Parameters
         ----------
@@ -223,6 +225,10 @@ class CausalResults(EffectInference):
 
     def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
         """Estimated treatment probabilities, not clipped.
+
+        They are those of the weights: given the outcome's covariates, and others found for the
+        treatment if these may matter to the outcome. A model of the treatment alone may predict it
+        better.
 
         Parameters
         ----------

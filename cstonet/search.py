@@ -151,7 +151,7 @@ class StructureSearch:
     def doubtful(self, structure: Structure) -> tuple[int, ...]:
         """Covariates found for the treatment alone that may matter to the outcome all the same.
 
-        Their scores for the outcome pass a test as lenient as AIC's, too lenient to call them
+        Their scores for the outcome pass a test about as lenient as AIC's, too lenient to call them
         found, but enough not to rely on a linear term alone.
         """
         waiting = structure.of_treatment_alone
@@ -166,7 +166,7 @@ class StructureSearch:
             for covariate, score in zip(waiting, scores, strict=True)
             if score > bar
         ]
-        self._record("weigh", "treatment", found)
+        self._record("weigh", "outcome", found)
         return tuple(candidate.covariate for candidate in found)
 
     def _grow(self, structure: Structure) -> Structure:

@@ -21,7 +21,8 @@ def selection_table(
     """Selection of every covariate, indexed by covariate.
 
     A network selects a covariate for the treatment model if a path of kept weights leads from it
-    to the treatment's unit, for the outcome model if one leads to the outcome's unit without
+    to the treatment's unit (or the search found it and left it to linear terms), for the outcome
+    model if one leads to the outcome's unit without
     passing through the treatment (which is observed). Where a search found the supports, it must
     also have found the covariate for that model: the networks may adjust for more.
 
@@ -29,7 +30,9 @@ def selection_table(
     the covariate. Counts and frequencies are over the supports that were found independently: one
     per fold where a search finds them (all starts of a fold share its support), one per fold and
     start where each network is pruned by itself. Strengths are shares of the total path weight,
-    averaged over the chosen networks, and ``strength`` is the larger of the two.
+    averaged over the chosen networks, and ``strength`` is the larger of those in models that the
+    covariate was found for. A covariate of the treatment alone that is kept out of the weights has
+    no path to the treatment's unit: it is selected by the search, with strength zero.
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
@@ -55,7 +58,9 @@ def selection_table(
         columns[f"{name}_count"] = counts[name]
         columns[f"{name}_frequency"] = counts[name] / fits
         columns[f"{name}_strength"] = strengths[name] / len(chosen)
-    columns["strength"] = np.maximum(columns["treatment_strength"], columns["outcome_strength"])
+    columns["strength"] = np.max(
+        [strengths[name] / len(chosen) * (counts[name] > 0) for name in counts], axis=0
+    )
     for unit, level in enumerate(levels[1:]):
         votes, strength = np.zeros(p), np.zeros(p)
         for net in chosen:

@@ -37,9 +37,9 @@ class Structure:
         return tuple(j for j in self.treatment if j not in self.outcome)
 
     def weighing(self, covariates: tuple[int, ...]) -> Structure:
-        """The outcome model on the covariates of either, the treatment model on the outcome's.
+        """The outcome model on the covariates of either, the treatment model on fewer.
 
-        The latter, and thereby the weights, also have these.
+        It has the outcome's covariates and those given: they make the weights.
         """
         return self.united.with_treatment(self.outcome + covariates)
 

@@ -372,7 +372,8 @@ def _note_overlap(results: CausalResults) -> str:
     binary = results.design.treatment_kind == "binary"
     shown = results.nuisances.propensity[:, 1 if binary else slice(None)]
     low, high = (_format_probability(p) for p in (shown.min(), shown.max()))
-    note = f"Overlap: estimated propensities from {low} to {high}"
+    given = " (given the covariates in the weights)" if results.nuisances.linear is not None else ""
+    note = f"Overlap: estimated propensities{given} from {low} to {high}"
     share = results.effects.n_clipped / results.nobs
     separation = arm_separation(results.nuisances)
     if share == 0:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from cstonet.estimators.linear_terms import cleared, linear_terms
+from cstonet.estimators.linear_terms import linear_terms, with_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
@@ -130,14 +130,15 @@ def estimate_effects(
         raise ValueError("the ATE needs a treatment with exactly two levels")
     clipped = clip_propensity(nuisances.propensity, clip)
     linear = linear_terms(nuisances, clipped.values)
-    nuisances = cleared(nuisances, linear)
+    nuisances = with_terms(nuisances, linear)
     weights = nuisances.unit_weights
     means: FloatArray = weights @ aipw_scores(nuisances, clipped.values) / nuisances.n
     signal = weights[:, None] * (nuisances.mu - means)
     noise = weights[:, None] * inverse_probability_residuals(nuisances, clipped.values)
     if linear is not None:
         noise += linear.influence(arm_weights(nuisances, clipped.values))
-    covariance = pom_covariance(signal, noise, kind=variance)
+    inflation = 1.0 if linear is None else linear.inflation
+    covariance = pom_covariance(signal, inflation * noise, kind=variance)
 
     # Every effect is a linear map of the means: differences with the first, then themselves.
     identity = np.eye(len(levels))

@@ -6,7 +6,10 @@ left out altogether its small effect would bias the estimate. So it gets a slope
 y - μ̂_A(x) are regressed on arms and z with weights 1/p̂_A(x), and γ̂'(z - z̄) joins the outcome
 model. With everything linear this is the double selection of Belloni, Chernozhukov and Hansen. It
 costs what a regression on z costs, and γ̂ is in the influence function, because the weights do not
-balance z.
+balance z. The slopes are the same in all arms; where small effects of z differ between arms, they
+are removed on average over equally large arms. The covariates of the outcome are among the z, too:
+otherwise a z that is correlated with them would stand in for what μ̂ gets wrong about them, and the
+estimate would no longer be right if only the propensities are.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cstonet.errors import NumericalError
 from cstonet.estimators.nuisances import FloatArray, Nuisances
 
 # Directions of z with less than this share of the largest variance have no slope of their own.
@@ -36,12 +40,15 @@ class LinearTerms:
         γ̂ - γ is the mean over units of leverage times residual.
     residual : (n,) float64
         What arms and z leave of y - μ̂_A(x).
+    inflation : float
+        √(n / (n - fitted numbers)), by which residuals are smaller than errors.
     """
 
     terms: FloatArray
     slopes: FloatArray
     leverage: FloatArray
     residual: FloatArray
+    inflation: float
 
     def shift(self, weights: FloatArray) -> FloatArray:
         """What γ̂ takes from the weights of an estimator, shape (n, m).
@@ -93,7 +100,18 @@ def linear_terms(nuisances: Nuisances, propensity: FloatArray) -> LinearTerms | 
     weights = counted / np.where(own > 0, own, 1.0)
     regressors = np.column_stack([nuisances.received, terms])
     weighted = regressors * weights[:, None]
-    inverse = np.linalg.pinv(weighted.T @ regressors / n, rcond=_RANK_TOLERANCE, hermitian=True)
+    gram = weighted.T @ regressors / n
+    inverse = np.linalg.pinv(gram, rcond=_RANK_TOLERANCE, hermitian=True)
+    units = int(np.count_nonzero(counted))
+    left = units - int(
+        np.linalg.matrix_rank(gram, tol=_RANK_TOLERANCE * gram.max(), hermitian=True)
+    )
+    if left < units / 2:
+        raise NumericalError(
+            f"{units - left} slopes and arms for {units} units: too many covariates were found for "
+            "the treatment to adjust for them by linear terms. Use more units or fewer covariates, "
+            "or SearchOptions.adjust='union'."
+        )
     residual = nuisances.y - expected
     coefficients = inverse @ (weighted.T @ residual) / n
     return LinearTerms(
@@ -101,10 +119,11 @@ def linear_terms(nuisances: Nuisances, propensity: FloatArray) -> LinearTerms | 
         slopes=coefficients[nuisances.n_levels :],
         leverage=weighted @ inverse[:, nuisances.n_levels :],
         residual=residual - regressors @ coefficients,
+        inflation=float(np.sqrt(units / left)),
     )
 
 
-def cleared(nuisances: Nuisances, linear: LinearTerms | None) -> Nuisances:
+def with_terms(nuisances: Nuisances, linear: LinearTerms | None) -> Nuisances:
     """Nuisances whose outcome model holds the linear terms."""
     if linear is None:
         return nuisances

@@ -43,8 +43,8 @@ class Nuisances:
     fold : (n,) int64
         Fold in which the unit was held out; 0 for all without cross-fitting.
     linear : (n, k) float64 or None
-        Covariates that are adjusted for by linear terms and not by the propensities, see
-        :mod:`cstonet.estimators.linear_terms`.
+        Covariates that are adjusted for by linear terms, see
+        :mod:`cstonet.estimators.linear_terms`; some of them are not in the propensities.
 
     Raises
     ------
@@ -106,6 +106,8 @@ class Nuisances:
             raise ValueError(f"linear has shape {self.linear.shape}, expected ({n}, k)")
 
     def _check_finite(self) -> None:
+        if self.linear is not None and not np.isfinite(self.linear).all():
+            raise ValueError("linear must be finite")
         for what, values in (("outcome", self.mu), ("treatment", self.propensity)):
             broken = ~np.isfinite(values).all(axis=1)
             if broken.any():

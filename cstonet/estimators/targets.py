@@ -16,7 +16,8 @@ the term of h and that of estimating p merge into g_i = ∂h/∂p_k at k = A_i:
     IF_i = { g_i (τ(x_i) - τ_h) + h(x_i) [1(A_i=b)(y_i-μ_b)/p_b - 1(A_i=a)(y_i-μ_a)/p_a] } / E g.
 
 Setting its mean to zero gives the estimator. For the ATE it is equation (1) of the paper; for ATT
-and ATC the usual doubly robust ones.
+and ATC the usual doubly robust ones. p are the probabilities of the weights: the overlap of the ATO
+is that given the covariates in these.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.linear_terms import cleared, linear_terms
+from cstonet.estimators.linear_terms import linear_terms, with_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
@@ -65,7 +66,7 @@ def estimate_target(
     b, a = contrast
     clipped = clip_propensity(nuisances.propensity, clip)
     linear = linear_terms(nuisances, clipped.values)
-    nuisances = cleared(nuisances, linear)
+    nuisances = with_terms(nuisances, linear)
     density, gradient = _tilt(clipped.values, target, b, a)
     # g_i: the derivative with respect to the probability of what the unit received.
     received = np.take_along_axis(gradient, nuisances.treatment[:, None], axis=1)[:, 0]
@@ -76,11 +77,14 @@ def estimate_target(
     score = received * tau + density * (residuals[:, b] - residuals[:, a])
     estimate = float(np.mean(weights * score)) / share
     influence: FloatArray = weights * (score - received * estimate) / share
+    errors = influence
     if linear is not None:
         by_arm = arm_weights(nuisances, clipped.values)
         contrasted = density * (by_arm[:, b] - by_arm[:, a]) / share
-        influence += linear.influence(contrasted[:, None])[:, 0]
-    variance = float(np.mean(influence**2)) / nuisances.n
+        influence = influence + linear.influence(contrasted[:, None])[:, 0]
+        signal = weights * received * (tau - estimate) / share
+        errors = signal + linear.inflation * (influence - signal)
+    variance = float(np.mean(errors**2)) / nuisances.n
     return Effects(
         names=(name,),
         estimates=np.array([estimate]),
