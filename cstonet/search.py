@@ -24,7 +24,6 @@ At last, covariates found for the treatment alone are asked whether they may mat
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,12 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
-from cstonet.network import NetworkSpec
 from cstonet.options import SearchOptions
 from cstonet.scores import Candidate, Largest, Scored, ScoreTests, threshold
-from cstonet.splits import Split
 from cstonet.structure import Model, SearchScope, Structure
-from cstonet.working import Imputer, TrainingData, Working, WorkingNetworks
+from cstonet.working import Working, WorkingNetworks
 
 Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
@@ -67,67 +64,33 @@ class StructureSearch:
 
     Parameters
     ----------
-    data
-        Shared by all folds.
-    split
-        The fold's rows; scores use the fitted and the validation rows.
-    network
-        The working network, for any number of inputs.
+    networks
+        The fold's working networks; scores use the rows of these.
     options
         Resolved options.
-    treatment_units
-        First-layer units of the treatment model.
     screen
         How many covariates take part; None: all.
-    fold, seed, threads
-        As for training.
-    stop
-        Called now and then; may raise to stop.
     scope
         What the search may do.
-    imputer
-        Completes covariates with gaps after each refit; None if there are none.
     """
 
     def __init__(
         self,
-        data: TrainingData,
-        split: Split,
-        network: NetworkSpec,
+        networks: WorkingNetworks,
         options: SearchOptions,
         *,
-        treatment_units: int,
-        screen: int | None,
-        fold: int,
-        seed: int,
-        threads: int,
-        stop: Callable[[int], object] | None = None,
+        screen: int | None = None,
         scope: SearchScope | None = None,
-        imputer: Imputer | None = None,
     ) -> None:
         self._scope = SearchScope() if scope is None else scope
         self._always = self._scope.always
-        self._networks = WorkingNetworks(
-            data,
-            split,
-            network,
-            options,
-            treatment_units=treatment_units,
-            fold=fold,
-            seed=seed,
-            threads=threads,
-            stop=stop,
-            imputer=imputer,
-        )
-        self._rows = self._networks.rows
+        self._networks = networks
+        self._rows = networks.rows
         self._options = options
         self._screened = screen
-        self._fold = fold
-        self._threads = threads
-        self._stop = stop
         self._round = 0
         self._tried: set[int] = set()
-        self._open = np.ones(data.covariates.columns, dtype=bool)
+        self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
     def run(self) -> Structure:
@@ -268,8 +231,8 @@ class StructureSearch:
             self._networks.data.covariates,
             self._rows,
             predictors,
-            threads=self._threads,
-            stop=self._stop,
+            threads=self._networks.threads,
+            stop=self._networks.stop,
         )
         # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
         critical = self._everywhere(self._tests(working, "outcome"), "outcome")
@@ -322,8 +285,8 @@ class StructureSearch:
             self._networks.data.covariates,
             self._rows,
             [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
-            threads=self._threads,
-            stop=self._stop,
+            threads=self._networks.threads,
+            stop=self._networks.stop,
         )
 
     def _weights(self) -> NDArray[np.float64]:
@@ -331,7 +294,7 @@ class StructureSearch:
 
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
         self.moves += [
-            Move(self._fold, self._round, move, model, c.covariate, c.score, c.threshold)
+            Move(self._networks.fold, self._round, move, model, c.covariate, c.score, c.threshold)
             for c in candidates
         ]
 

@@ -31,7 +31,7 @@ from cstonet.scaling import OutcomeScale, column_scaling
 from cstonet.search import Move, StructureSearch
 from cstonet.splits import Split, make_splits
 from cstonet.structure import SearchScope
-from cstonet.working import TrainingData
+from cstonet.working import TrainingData, WorkingNetworks
 
 Progress = Callable[[int, int], object]
 
@@ -244,20 +244,19 @@ def _run_fold(job: FoldJob, split: Split, fold: int, threads: int, monitor: _Mon
             looks += 1
             monitor.advance(fold, int(_SEARCH_UNITS * (1 - 100 / (100 + looks))))
 
-        search = StructureSearch(
+        working = WorkingNetworks(
             data,
             split,
             plan.search_network,
             plan.search,
             treatment_units=plan.search_treatment_units,
-            screen=plan.screen,
             fold=fold,
             seed=plan.seed,
             threads=threads,
             stop=searching,
-            scope=job.scope,
             imputer=imputer,
         )
+        search = StructureSearch(working, plan.search, screen=plan.screen, scope=job.scope)
         found = search.run()
         if imputer is not None:
             data = imputer.data

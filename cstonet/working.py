@@ -110,6 +110,8 @@ class WorkingNetworks:
         As the latest refit has completed them.
     rows : (m,)
         Those that residuals are taken of: fitted and validation rows.
+    fold, threads, stop
+        As given.
     """
 
     def __init__(
@@ -123,8 +125,8 @@ class WorkingNetworks:
         fold: int,
         seed: int,
         threads: int,
-        stop: Callable[[int], object] | None,
-        imputer: Imputer | None,
+        stop: Callable[[int], object] | None = None,
+        imputer: Imputer | None = None,
     ) -> None:
         self.data = data
         self.rows = np.sort(np.concatenate([split.fit, split.validation]))
@@ -132,10 +134,10 @@ class WorkingNetworks:
         self._network = network
         self._options = options
         self._treatment_units = treatment_units
-        self._fold = fold
+        self.fold = fold
         self._seed = seed
-        self._threads = threads
-        self._stop = stop
+        self.threads = threads
+        self.stop = stop
         self._imputer = imputer
         self._refits = 0
         self._kept: tuple[Structure, Working] | None = None
@@ -151,7 +153,7 @@ class WorkingNetworks:
         data, rows, inputs = self.data, self.rows, structure.inputs
         network = self._network.with_inputs(len(inputs))
         task = (
-            self._fold,
+            self.fold,
             _FIRST_SEARCH_START + self._refits,
             self._split.fit,
             self._split.validation,
@@ -166,18 +168,18 @@ class WorkingNetworks:
             data.weights,
             [task],
             self._seed,
-            self._threads,
-            self._stop,
+            self.threads,
+            self.stop,
             structure.masks(network, self._treatment_units),
             None if self._imputer is None else self._imputer.candidates(inputs),
             trace=False,
         )[0]
         if result.failure:
             raise NumericalError(
-                f"A working network of the structure search diverged (fold {self._fold + 1}: "
+                f"A working network of the structure search diverged (fold {self.fold + 1}: "
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
-        net = TrainedNetwork.from_task(self._fold, task[1], network, result)
+        net = TrainedNetwork.from_task(self.fold, task[1], network, result)
         if self._imputer is not None:
             data = self.data = self._imputer.update([net])
         treatment = data.treatment[rows]
@@ -185,7 +187,7 @@ class WorkingNetworks:
             at_dose = evaluate(net, data.covariates, rows, treatment)
             expected, mean = at_dose.mu, at_dose.mean[:, None]
         else:
-            mu, mean = net.visible_means(data.covariates, rows, self._threads)
+            mu, mean = net.visible_means(data.covariates, rows, self.threads)
             codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
             expected = mu[np.arange(len(rows)), codes]
         residuals = data.outcome[rows] - expected

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.errors import NumericalError
-from cstonet.estimators.nuisances import FloatArray, Nuisances
+from cstonet.estimators.nuisances import FloatArray, Nuisances, arm_weights
 
 # Directions of z with less than this share of the largest variance have no slope of their own.
 _RANK_TOLERANCE = 1e-10
@@ -94,10 +94,8 @@ def linear_terms(nuisances: Nuisances, propensity: FloatArray) -> LinearTerms | 
     terms = nuisances.linear - counted @ nuisances.linear / n
     spread = np.sqrt(counted @ terms**2 / n)
     terms = terms / np.where(spread > 0, spread, 1.0)
-    own = np.take_along_axis(propensity, nuisances.treatment[:, None], axis=1)[:, 0]
+    weights = arm_weights(nuisances, propensity).sum(axis=1)
     expected = np.take_along_axis(nuisances.mu, nuisances.treatment[:, None], axis=1)[:, 0]
-    # An impossible treatment is reported by whoever divides by its probability.
-    weights = counted / np.where(own > 0, own, 1.0)
     regressors = np.column_stack([nuisances.received, terms])
     weighted = regressors * weights[:, None]
     gram = weighted.T @ regressors / n

@@ -192,10 +192,7 @@ def arm_weights(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
 
     Shape (n, L). Their means are about one.
     """
-    weights = np.zeros_like(propensity)
-    received = nuisances.received
-    np.divide(nuisances.unit_weights[:, None], propensity, out=weights, where=received)
-    return weights
+    return _over_probability(nuisances, nuisances.unit_weights[:, None], propensity)
 
 
 def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
@@ -218,6 +215,13 @@ def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) 
     NumericalError
         If a unit received a treatment to which it is given no chance at all.
     """
+    return _over_probability(nuisances, nuisances.y[:, None] - nuisances.mu, propensity)
+
+
+def _over_probability(
+    nuisances: Nuisances, values: FloatArray, propensity: FloatArray
+) -> FloatArray:
+    """1(A_i = a) v_ia / p̂_a(x_i), shape (n, L), if every unit could receive what it did."""
     received = nuisances.received
     impossible = (received & (propensity <= 0)).any(axis=1)
     if impossible.any():
@@ -225,6 +229,6 @@ def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) 
             f"{impossible.sum()} units received a treatment whose estimated probability is zero; "
             "set clip above 0 (0.01 is usual)"
         )
-    residuals = np.zeros_like(nuisances.mu)
-    np.divide(nuisances.y[:, None] - nuisances.mu, propensity, out=residuals, where=received)
-    return residuals
+    divided = np.zeros_like(propensity)
+    np.divide(values, propensity, out=divided, where=received)
+    return divided
