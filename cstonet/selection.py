@@ -59,7 +59,7 @@ def selection_table(
         columns[f"{name}_frequency"] = counts[name] / fits
         columns[f"{name}_strength"] = strengths[name] / len(chosen)
     columns["strength"] = np.max(
-        [strengths[name] / len(chosen) * (counts[name] > 0) for name in counts], axis=0
+        [columns[f"{name}_strength"] * (counts[name] > 0) for name in counts], axis=0
     )
     for unit, level in enumerate(levels[1:]):
         votes, strength = np.zeros(p), np.zeros(p)

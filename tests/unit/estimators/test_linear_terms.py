@@ -13,11 +13,9 @@ from cstonet.estimators import Nuisances, clip_propensity, estimate_effects, est
 from cstonet.estimators.linear_terms import linear_terms
 
 CLIP = 0.05
+N = 150
 # Sums of some hundred terms of order one, and a matrix of condition number about ten.
 TWIN = {"rtol": 1e-10, "atol": 1e-11}
-
-
-N = 150
 
 
 @pytest.fixture(params=["plain", "weighted", "three arms"])
@@ -169,7 +167,7 @@ def test_covariance_counts_slopes_that_arms_share(nuisances, variance):
 
 
 def test_errors_allow_for_the_fitted_slopes():
-    """A tenth of the units' number in slopes: residuals are smaller than errors by √0.9."""
+    """Twenty slopes and two arms of 100 units: residuals are smaller than errors by √0.78."""
     rng = np.random.default_rng(7)
     estimates, errors = [], []
     for _ in range(400):
