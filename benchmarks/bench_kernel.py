@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 
 import cstonet as cs
 from cstonet import _core
-from cstonet.options import FitOptions
-from cstonet.presets import preset
+from cstonet.settings.options import FitOptions
+from cstonet.settings.presets import preset
 
 RESULTS = Path(__file__).parent / "results" / "kernel.json"
 

@@ -18,7 +18,7 @@ from common import FORMULA, Z95, Estimate, Problem
 
 import cstonet as cs
 from cstonet.estimators import Effects, Nuisances, estimate_target
-from cstonet.presets import preset
+from cstonet.settings.presets import preset
 
 FOLDS = 5
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from cstonet import datasets, errors, options
+from cstonet import datasets, errors
+from cstonet.analyses.arms.results import CausalResults
 from cstonet.model import CausalStoNet, fit
-from cstonet.results import CausalResults
+from cstonet.settings import options
 
 __version__ = version("cstonet")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.network import NetworkSpec
-from cstonet.options import (
+from cstonet.network.spec import NetworkSpec
+from cstonet.settings.options import (
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,

@@ -10,9 +10,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cstonet.design import Design, Family, Missing, TreatmentKind
-from cstonet.doses.estimation import estimate_doses
-from cstonet.doses.results import DoseResults
+from cstonet.analyses.arms.results import CausalResults
+from cstonet.analyses.doses.estimation import estimate_doses
+from cstonet.analyses.doses.results import DoseResults
+from cstonet.analyses.mediation.estimation import estimate as estimate_repetition
+from cstonet.analyses.mediation.estimation import (
+    mediation_nuisances,
+    mediation_selection,
+    mediator_table,
+)
+from cstonet.analyses.mediation.models import averaged
+from cstonet.analyses.mediation.networks import mediation_plan, train_mediation
+from cstonet.analyses.mediation.results import MediationResults
+from cstonet.crossfit.progress import progress_reporter
+from cstonet.crossfit.splits import check_folds
+from cstonet.crossfit.training import fold_numbers, thread_count, train_networks
+from cstonet.data.design import Design, Family, Missing, TreatmentKind
 from cstonet.errors import OptionError
 from cstonet.estimators import (
     CrossFit,
@@ -23,21 +36,12 @@ from cstonet.estimators import (
     estimate_effects,
     estimate_mediation,
 )
-from cstonet.mediation.estimation import estimate as estimate_repetition
-from cstonet.mediation.estimation import mediation_nuisances, mediation_selection, mediator_table
-from cstonet.mediation.models import averaged
-from cstonet.mediation.networks import mediation_plan, train_mediation
-from cstonet.mediation.results import MediationResults
-from cstonet.missing.held_out import impute
-from cstonet.networks import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
-from cstonet.options import FitOptions, check_seed
-from cstonet.plan import Plan, make_plan
-from cstonet.presets import preset as preset_options
-from cstonet.progress import progress_reporter
-from cstonet.results import CausalResults
-from cstonet.selection import selection_table
-from cstonet.splits import check_folds
-from cstonet.training import fold_numbers, thread_count, train_networks
+from cstonet.imputation.held_out import impute
+from cstonet.network.trained import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
+from cstonet.search.selection import selection_table
+from cstonet.settings.options import FitOptions, check_seed
+from cstonet.settings.plan import Plan, make_plan
+from cstonet.settings.presets import preset as preset_options
 
 # Spread over seeds, in standard errors, above which the summary mentions it.
 SPREAD_WORTH_NOTING = 0.1
@@ -186,7 +190,7 @@ class CausalStoNet:
         Parameters
         ----------
         preset
-            ``"calibrated"`` (default) or ``"paper"``; see :func:`cstonet.presets.preset`.
+            ``"calibrated"`` (default) or ``"paper"``; see :func:`cstonet.settings.presets.preset`.
         starts
             Random starts per fold.
         folds
@@ -200,13 +204,13 @@ class CausalStoNet:
         options
             Complete options instead of a preset.
         **changes
-            Single options of :class:`cstonet.options.FitOptions` to change, such as
+            Single options of :class:`cstonet.settings.options.FitOptions` to change, such as
             ``hidden=(8, 6, 5)`` or ``clip=0.02``.
 
         Returns
         -------
         CausalResults
-            :class:`~cstonet.mediation.results.MediationResults` if the formula names mediators.
+            :class:`~cstonet.analyses.mediation.results.MediationResults` if there are mediators.
         """
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)

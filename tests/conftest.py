@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cstonet.analyses.arms.results import CausalResults
 from cstonet.estimators import Nuisances, estimate_effects
-from cstonet.options import FitOptions, StageOptions, TrainingOptions
-from cstonet.presets import preset
-from cstonet.results import CausalResults
+from cstonet.settings.options import FitOptions, StageOptions, TrainingOptions
+from cstonet.settings.presets import preset
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -147,7 +147,7 @@ def results_with_fakes(
     **design_fields: Any,
 ) -> CausalResults:
     """Results on data of `known_nuisances`; `scale` is the unit of the outcome."""
-    from cstonet.design import Design
+    from cstonet.data.design import Design
 
     X, nuisances = known_nuisances(n, np.random.default_rng(7), family=family, weighted=weighted)
     nuisances = replace(nuisances, y=scale * nuisances.y, mu=scale * nuisances.mu)

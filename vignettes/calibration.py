@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import cstonet as cs
-from cstonet.presets import preset
+from cstonet.settings.presets import preset
 
 # %% [markdown]
 # ## What is set from what

@@ -11,8 +11,8 @@ from twins_network import Chain, feeding_units, place_blocks
 from twins_random import Purpose
 
 from cstonet import _core
-from cstonet.network import Block, NetworkSpec
-from cstonet.options import SamplerOptions
+from cstonet.network.spec import Block, NetworkSpec
+from cstonet.settings.options import SamplerOptions
 
 STREAM, ITERATION = (11, 2, 1), 5
 

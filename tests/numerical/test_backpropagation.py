@@ -14,7 +14,7 @@ import pytest
 import twins
 from networks import NETWORKS, Case, make_case
 
-from cstonet.options import SamplerOptions
+from cstonet.settings.options import SamplerOptions
 
 
 def ladder(ratio: float, top: float, layers: int) -> tuple[float, ...]:

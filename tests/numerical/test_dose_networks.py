@@ -8,9 +8,9 @@ import twins
 from networks import Case, make_case
 
 from cstonet import _core
-from cstonet.doses.networks import evaluate
-from cstonet.network import causal_network
-from cstonet.networks import TrainedNetwork
+from cstonet.analyses.doses.networks import evaluate
+from cstonet.network.spec import causal_network
+from cstonet.network.trained import TrainedNetwork
 
 ROWS = 23
 
@@ -78,7 +78,7 @@ def test_rows_do_not_depend_on_each_other(
     net, data = network
     rows, dose = np.arange(ROWS), np.random.default_rng(0).normal(size=(ROWS, 4))
     whole = evaluate(net, data, rows, dose)
-    monkeypatch.setattr("cstonet.doses.networks._AT_ONCE", 40)
+    monkeypatch.setattr("cstonet.analyses.doses.networks._AT_ONCE", 40)
     parts = evaluate(net, data, rows, dose)
     np.testing.assert_allclose(parts.mu, whole.mu, rtol=1e-12)
     np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-12)

@@ -10,7 +10,7 @@ import twins
 from networks import Case, make_case
 
 from cstonet import _core
-from cstonet.options import OptimizerOptions
+from cstonet.settings.options import OptimizerOptions
 
 STEPS, BATCH_WEIGHT = 6, 31.5
 PRIOR = (1e-3, 1e-3, 0.5)

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 import twins
 
-from cstonet import _core, options
-from cstonet.options import PriorOptions, StageOptions
+from cstonet import _core
+from cstonet.settings import options
+from cstonet.settings.options import PriorOptions, StageOptions
 
 RATES, STEPS = (1e-3, 3e-6, 0.5), (3e-3, 1e-6)
 

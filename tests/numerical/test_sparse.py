@@ -8,7 +8,7 @@ from networks import latent, observed
 from twins_network import feeding_units, pruned_masks, reaches
 
 from cstonet import _core
-from cstonet.network import NetworkSpec
+from cstonet.network.spec import NetworkSpec
 
 NETWORK = NetworkSpec(
     4,

@@ -10,7 +10,7 @@ import twins
 from networks import NETWORKS, Case, kernel_noise, make_case
 from twins_network import Chain
 
-from cstonet.options import SamplerOptions
+from cstonet.settings.options import SamplerOptions
 
 # An entry of the state ends a chain of some 250 roundings: per layer a sum of up to 21 products, an
 # activation (6), the move (8), the residual (3), up and down two or three layers, up to three

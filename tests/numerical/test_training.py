@@ -15,8 +15,8 @@ from twins_random import Purpose
 from twins_training import Training, initial_parameters
 
 from cstonet import _core
-from cstonet.network import NetworkSpec
-from cstonet.options import (
+from cstonet.network.spec import NetworkSpec
+from cstonet.settings.options import (
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import cstonet as cs
 from cstonet.estimators import Nuisances, estimate_effects
-from cstonet.options import FitOptions, StageOptions
+from cstonet.settings.options import FitOptions, StageOptions
 
 N = 300
 ATE = 2.0

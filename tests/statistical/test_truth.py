@@ -14,7 +14,7 @@ import pytest
 
 import cstonet as cs
 from cstonet.estimators import estimate_effects
-from cstonet.presets import preset
+from cstonet.settings.presets import preset
 
 FOUR = 4.0
 

@@ -10,7 +10,7 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
-from cstonet.options import FitOptions
+from cstonet.settings.options import FitOptions
 
 N, P = 160, 4
 

@@ -17,8 +17,8 @@ import cstonet as cs
 from cstonet import errors
 from cstonet.estimators import Effects
 from cstonet.model import spread_note
-from cstonet.options import FitOptions
-from cstonet.presets import PRESETS, preset
+from cstonet.settings.options import FitOptions
+from cstonet.settings.presets import PRESETS, preset
 
 N, P = 160, 4
 
@@ -349,8 +349,8 @@ INTERRUPTED_FIT = """
 import signal, cstonet as cs
 # A shell that runs the tests in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from cstonet.options import StageOptions
-from cstonet.presets import preset
+from cstonet.settings.options import StageOptions
+from cstonet.settings.presets import preset
 from dataclasses import replace
 
 options = preset("calibrated")

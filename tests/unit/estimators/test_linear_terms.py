@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cstonet.diagnostics import arm_separation, balance
 from cstonet.errors import NumericalError
 from cstonet.estimators import Nuisances, clip_propensity, estimate_effects, estimate_target
 from cstonet.estimators.linear_terms import linear_terms
+from cstonet.reporting.diagnostics import arm_separation, balance
 
 CLIP = 0.05
 N = 150

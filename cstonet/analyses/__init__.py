@@ -1,0 +1,1 @@
+"""Analyses: treatments with levels, doses, mediation, behind one interface."""

@@ -1,0 +1,1 @@
+"""Treatments with two or more levels: reading, estimation, results and summary."""

@@ -1,0 +1,310 @@
+"""What a fit with a continuous treatment returns: marginal effect, dose-response curve, summary."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from cstonet.analyses.arms.results import CausalResults, Data
+from cstonet.analyses.doses import diagnostics
+from cstonet.analyses.doses.estimation import DoseEstimates
+from cstonet.analyses.doses.networks import DosePrediction, predict_doses
+from cstonet.analyses.doses.response import DoseResponse, dose_response, read_doses
+from cstonet.data.design import Design
+from cstonet.errors import (
+    DoseRangeError,
+    LengthMismatchError,
+    NotAvailableError,
+    OptionError,
+)
+from cstonet.estimators.dose_curve import TRIM
+from cstonet.estimators.marginal_effect import NAME
+from cstonet.estimators.nuisances import FloatArray
+from cstonet.network.trained import FittedNetworks
+from cstonet.reporting.inference import Effect, EffectInference
+from cstonet.settings.plan import Plan
+
+
+class DoseResults(CausalResults):
+    """A fitted Causal-StoNet of a continuous treatment.
+
+    Parameters
+    ----------
+    design, plan, selection, networks, notes, runtime
+        As for `CausalResults`.
+    estimates : DoseEstimates
+        Nuisances of the training rows, and the effect.
+
+    Attributes
+    ----------
+    dose_nuisances : DoseNuisances
+        (Out-of-fold) nuisances of the training rows.
+    dispersion : Dispersion
+        How the variance of the dose given the covariates was found.
+    """
+
+    networks: FittedNetworks
+
+    def __init__(
+        self,
+        *,
+        design: Design,
+        plan: Plan,
+        estimates: DoseEstimates,
+        selection: pd.DataFrame,
+        networks: FittedNetworks,
+        notes: tuple[str, ...],
+        runtime: float,
+    ) -> None:
+        # Not the parent's: its nuisances are those of a treatment with levels.
+        EffectInference.__init__(self, estimates.effects, design.outcome_name, plan.seed)
+        self.design = design
+        self.plan = plan
+        self.dose_nuisances = estimates.nuisances
+        self.dispersion = estimates.dispersion
+        self._alone = estimates.alone
+        self.selection = selection
+        self.networks = networks
+        self.notes = notes
+        self.runtime = runtime
+
+    @property
+    def nobs(self) -> int:
+        """Number of units."""
+        return self.dose_nuisances.n
+
+    def effect(self, name: str = NAME, *, alpha: float = 0.05) -> Effect:
+        """The average marginal effect: mean slope of the outcome in the dose.
+
+        Parameters
+        ----------
+        name : str
+            "AME".
+        alpha : float
+            One minus the confidence level.
+        """
+        if name not in self.effects.names:
+            raise NotAvailableError(
+                f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
+                f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "
+                "given doses use dose_response"
+            )
+        return EffectInference.effect(self, name, alpha=alpha)
+
+    def dose_response(
+        self,
+        grid: ArrayLike | None = None,
+        *,
+        alpha: float = 0.05,
+        bandwidth: float | None = None,
+        trim: float = TRIM,
+    ) -> DoseResponse:
+        """The mean outcome had every unit received dose a, as a function of a.
+
+        A doubly robust local linear estimate (Kennedy et al. 2017), right if either the outcome
+        model or the density of the dose is.
+
+        Parameters
+        ----------
+        grid : array-like (k,), optional
+            Doses; by default 50 from one end of the support to the other. Doses outside it are
+            left out with a warning.
+        alpha : float
+            One minus the level of intervals and band.
+        bandwidth : float, optional
+            Standard deviation of the kernel, in units of the dose; by default that of smallest
+            leave-one-out error.
+        trim : float
+            The support ends where this share of the units (by weight) lies beyond, at either end.
+
+        Returns
+        -------
+        DoseResponse
+            `.table` and `.plot()`.
+
+        Raises
+        ------
+        DoseRangeError
+            If no dose of the grid is within the support.
+        OptionError
+            If the grid does not hold finite numbers, or an option is out of range.
+
+        Warns
+        -----
+        ThinSupportWarning
+            If very few units decide about some of the doses.
+        """
+        return dose_response(
+            self.dose_nuisances,
+            self._alone,
+            grid,
+            alpha=alpha,
+            bandwidth=bandwidth,
+            trim=trim,
+            clip=self.effects.clip,
+            seed=self.plan.seed,
+            outcome_name=self.design.outcome_name,
+            dose_name=self.design.treatment_name,
+        )
+
+    def potential_outcomes(
+        self, data: Data | None = None, *, dose: ArrayLike | None = None
+    ) -> pd.DataFrame:
+        """Expected outcome of each unit at given doses.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
+        dose : number or array-like (k,)
+            Doses, within the range of the data.
+
+        Returns
+        -------
+        DataFrame
+            One column per dose.
+        """
+        if dose is None:
+            raise OptionError(
+                "potential_outcomes: name the doses, e.g. dose=[1, 2]; predict gives the expected "
+                "outcome at the dose received"
+            )
+        doses = self._in_range(read_doses(dose, "dose"))
+        if data is None:
+            mu, index = self.dose_nuisances.mu_at(doses), self.design.index
+        else:
+            prediction, index = self._at(data, np.broadcast_to(doses, (len(data), len(doses))))
+            mu = prediction.mu
+        return pd.DataFrame(
+            mu, index=index, columns=pd.Index(doses, name=self.design.treatment_name)
+        )
+
+    def cate(
+        self,
+        data: Data | None = None,
+        *,
+        contrast: tuple[Any, Any] | None = None,
+        dose: ArrayLike | None = None,
+    ) -> pd.Series[float]:
+        """Marginal effect of each unit: the slope of its expected outcome in the dose.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            New units. None: the training rows, see `potential_outcomes`.
+        contrast : (b, a), optional
+            Two doses: the effect is then μ̂(b, x) - μ̂(a, x), not a slope.
+        dose : number or array-like, one per unit, optional
+            Dose at which the slope is taken; by default the one received, which new units must
+            have in a column.
+        """
+        if contrast is not None:
+            if dose is not None or not isinstance(contrast, tuple) or len(contrast) != 2:
+                raise OptionError(
+                    f"contrast must be a pair of doses (b, a), without dose=; got {contrast!r}"
+                )
+            outcomes = self.potential_outcomes(data, dose=list(contrast)).to_numpy()
+            index = self._index(data)
+            return pd.Series(outcomes[:, 0] - outcomes[:, 1], index=index, name="CATE")
+        if data is None:
+            if dose is None:
+                slope = self.dose_nuisances.slope.copy()
+            else:
+                at = self._in_range(read_doses(dose, "dose"))
+                if len(at) > 1:
+                    raise OptionError(
+                        "dose: the training rows take one dose for all, or none for their own"
+                    )
+                slope = self.dose_nuisances.mu_at(at, derivative=1)[:, 0]
+            return pd.Series(slope, index=self.design.index, name="CATE")
+        doses = self._received(data) if dose is None else read_doses(dose, "dose")
+        if len(doses) not in (1, len(data)):
+            raise LengthMismatchError(
+                f"dose has {len(doses)} values but there are {len(data)} units. Pass one dose, or "
+                "one per unit."
+            )
+        doses = np.broadcast_to(self._in_range(doses), (len(data),))
+        prediction, index = self._at(data, doses[:, None])
+        return pd.Series(prediction.slope[:, 0], index=index, name="CATE")
+
+    def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
+        """Expected outcome of each unit at the dose it received.
+
+        Parameters
+        ----------
+        data : DataFrame or None
+            New units with their dose, within the range of the data. None: the training rows, see
+            `potential_outcomes`.
+        """
+        name = self.design.outcome_name
+        if data is None:
+            return pd.Series(self.dose_nuisances.mu, index=self.design.index, name=name, copy=True)
+        prediction, index = self._at(data, self._in_range(self._received(data))[:, None])
+        return pd.Series(prediction.mu[:, 0], index=index, name=name)
+
+    def overlap(self) -> pd.DataFrame:
+        """Could others have had these doses? See `cstonet.analyses.doses.diagnostics.overlap`."""
+        return diagnostics.overlap(self.dose_nuisances, clip=self.effects.clip)
+
+    def balance(self) -> pd.DataFrame:
+        """Correlation of covariates and dose, see `cstonet.analyses.doses.diagnostics.balance`."""
+        return diagnostics.balance(
+            self.dose_nuisances,
+            self.design.X,
+            covariates=self.design.covariates,
+            clip=self.effects.clip,
+        )
+
+    def propensity(self, data: Data | None = None) -> NoReturn:
+        """Not available: a dose has a density, not probabilities."""
+        del data
+        raise NotAvailableError(
+            "a continuous treatment has a density instead of propensities. See overlap(); in "
+            "dose_nuisances, mean and variance are those of the dose given the covariates, and "
+            "density() is the density of the dose received"
+        )
+
+    def test_equal_arms(self) -> NoReturn:
+        """Not available: a dose has no arms."""
+        raise NotAvailableError(
+            'a continuous treatment has no arms; t_test("AME = 0") tests the average slope, and '
+            "the uniform band of dose_response() shows whether a flat curve is possible"
+        )
+
+    def _identity(self) -> str:
+        return f"The one effect is {NAME}"
+
+    def _index(self, data: Data | None) -> pd.Index:
+        if data is None:
+            return self.design.index
+        return data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
+
+    def _at(self, data: Data, doses: FloatArray) -> tuple[DosePrediction, pd.Index]:
+        """Networks at new units and doses (m, k)."""
+        X = self.design.spec.transform(data)
+        return predict_doses(self.networks, X, doses), self._index(data)
+
+    def _received(self, data: Data) -> FloatArray:
+        """Doses that new units received, shape (m,)."""
+        received = self.design.received.read(
+            data, "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)"
+        )
+        if received.empty:
+            return np.empty(0)
+        return read_doses(received, f"data: column {self.design.treatment_name!r}")
+
+    def _in_range(self, doses: FloatArray) -> FloatArray:
+        """The doses, which must be within those of the data."""
+        grid = self.dose_nuisances.grid
+        low, high = float(grid[0]), float(grid[-1])
+        outside = int(((doses < low) | (doses > high)).sum())
+        if outside:
+            raise DoseRangeError(
+                f"dose: {doses.min():.6g} to {doses.max():.6g} is not within the doses of the "
+                f"data, {low:.6g} to {high:.6g}, so the networks would extrapolate. Choose doses "
+                f"from this range, or leave out the {outside} of {len(doses)} that are not."
+            )
+        return doses

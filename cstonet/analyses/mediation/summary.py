@@ -1,0 +1,134 @@
+"""What the summary of a mediation fit adds: the table of the mediators, and its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from cstonet.analyses.mediation.results import MediationResults
+from cstonet.reporting.tables import Table, table_with_headers
+
+_WIDTHS = (17, 9, 11, 9, 6, 10, 9)
+_ROWS = 12
+_SHOWN = 3  # mediators named in a note
+# Share of bounded units from which the notes warn.
+_POOR_OVERLAP = 0.05
+MEDIATION_SELECTION_NOTE = (
+    "Selection: the covariate was found to explain the treatment, a mediator or the outcome in at "
+    "least three quarters of the supports; in brackets: in how many."
+)
+MEDIATION_UNION_NOTE = (
+    " Treatment and outcome models adjust for the covariates found for either, the mediators' "
+    "model for those found for any."
+)
+
+
+def mediator_table(results: MediationResults) -> Table:
+    """Effect of the treatment on each mediator, and what goes through it; strongest path first."""
+    mediators = results.mediators
+    errors = mediators["indirect_se"].where(mediators["indirect_se"] > 0)
+    strength = (mediators["indirect"].abs() / errors).fillna(0.0)
+    ranked = strength.sort_values(ascending=False, kind="stable").index
+    shown = mediators.loc[ranked].head(_ROWS)
+    rows: Iterable[Any] = shown.itertuples()  # of mixed types
+    fits = int(mediators.attrs["fits"])
+    cells = [
+        [
+            str(row.Index),
+            f"{row.outcome_count}/{fits}",
+            *_with_error(row.effect, row.effect_se),
+            f"{row.effect_pvalue:.3f}",
+            *_with_error(row.indirect, row.indirect_se),
+        ]
+        for row in rows
+    ]
+    headers = ["Mediator", "held", "effect", "std err", "P>|z|", "path", "std err"]
+    footer = None
+    if len(shown) < len(mediators):
+        footer = f"... {len(mediators)} mediators; all of them in res.mediators"
+    return table_with_headers(cells, headers, _WIDTHS, footer=footer)
+
+
+def mediation_notes(results: MediationResults, alpha: float) -> Iterator[str]:
+    """What the effects are, what they assume, how they divide, what was bounded."""
+    design = results.design
+    control, treated = (str(level) for level in design.treatment_levels)
+    treatment, outcome = design.treatment_name, design.outcome_name
+    names = list(map(str, results.mediators.index))
+    through = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    risk = "risk of" if design.family == "binomial" else "mean of"
+    yield (
+        f"TE = NDE + NIE. TE: what {treatment} = {treated} instead of {control} does to the {risk} "
+        f"{outcome}. NDE: with the mediators as they would be under {control}. NIE: what their "
+        f"change ({through}) adds under {treated}."
+    )
+    yield (
+        "Assumed (sequential ignorability): the covariates leave no common cause of treatment and "
+        "outcome, of treatment and mediators, or of mediators and outcome, and no common cause of "
+        "the latter two is itself changed by the treatment. No data can confirm this."
+    )
+    yield _note_share(results, alpha)
+    yield (
+        f"Mediators: held, in how many of the supports found for the outcome; effect of "
+        f"{treatment} on the mediator, doubly robust; path, the interventional indirect effect: "
+        f"change of the {risk} {outcome} under {treated} if this mediator alone were drawn from "
+        f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
+    )
+    yield from _note_levels(results)
+    yield _note_ratio(results)
+
+
+def _note_levels(results: MediationResults) -> Iterator[str]:
+    """Which level of a labelled mediator is coded 1; 0 and 1, False and True go without saying."""
+    mediators = results.design.mediators
+    if mediators is None:
+        return
+    coded = [
+        f"{name} = {levels[1]} (not {levels[0]})"
+        for name, levels in zip(mediators.names, mediators.levels, strict=True)
+        if levels and levels != (0, 1)
+    ]
+    if coded:
+        shown = "; ".join(coded[:_ROWS]) + ("; ..." if len(coded) > _ROWS else "")
+        yield (
+            f"Mediators with two levels, of which 1 stands for: {shown}; the effect is a change of "
+            "its probability."
+        )
+
+
+def _note_share(results: MediationResults, alpha: float) -> str:
+    if results.estimated.uncertain_total:
+        return (
+            "Proportion mediated not shown: TE is within three standard errors of zero, where a "
+            "share of it says little."
+        )
+    share = results.proportion_mediated(alpha=alpha)
+    return (
+        f"Proportion mediated NIE/TE = {share.estimate:.3f} (std err {share.se:.3f}, "
+        f"{100 * (1 - alpha):g}% interval {share.lower:.3f} to {share.upper:.3f}, delta method)."
+    )
+
+
+def _note_ratio(results: MediationResults) -> str:
+    n_bounded, clip = results.estimated.n_bounded, results.effects.clip
+    note = "The estimator weights by density ratios of the mediators, "
+    if n_bounded == 0:
+        return note + "none of which had to be bounded."
+    share = n_bounded / results.nobs
+    note += (
+        f"bounded for {n_bounded} of the units ({share:.1%}), whose treatment probability given "
+        f"the mediators left [{clip:g}, {1 - clip:g}]."
+    )
+    if share >= _POOR_OVERLAP:
+        note += (
+            " The mediators tell the arms apart: NDE and NIE rest on extrapolation, and bounding "
+            "that many may bias them."
+        )
+    return note
+
+
+def _with_error(value: float, error: float) -> list[str]:
+    """An estimate and its standard error, in at most nine characters each."""
+    fixed = [f"{value:.3f}", f"{error:.3f}"]
+    shows = error == 0 or error >= 0.001
+    return fixed if shows and max(map(len, fixed)) <= 9 else [f"{value:.2e}", f"{error:.2e}"]

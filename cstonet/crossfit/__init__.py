@@ -1,0 +1,1 @@
+"""Cross-fitting: splits, folds side by side, progress."""

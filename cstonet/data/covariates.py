@@ -1,0 +1,327 @@
+"""From columns to the covariate matrix, at the fit and again for new data.
+
+A :class:`CovariateSpec` remembers how X was made from the columns of the frame: which columns are
+taken as they are, which are coded by levels, and which terms patsy computes. It is small, holds no
+data, and becomes plain values for a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.data.columns import (
+    Column,
+    as_frame,
+    check_finite,
+    check_unique,
+    describe,
+    listing,
+    take,
+)
+from cstonet.data.formula import Selected
+from cstonet.data.sources import Sources
+from cstonet.errors import DataError, EmptyDataError, LengthMismatchError
+
+Source = Literal["frame", "array"]
+
+
+class Block(Protocol):
+    """Neighbouring covariates that are made in the same way."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns they are made of."""
+
+    def build(self, sources: Sources) -> NDArray[np.floating]:
+        """The covariates (n, k) from columns without missing values."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The block as plain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericBlock:
+    """Numeric columns, taken as they are and all at once."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates: those of the columns."""
+        return self.columns
+
+    def build(self, sources: Sources) -> NDArray[np.floating]:
+        """The columns (n, k), without a copy."""
+        return take(sources.numeric, self.columns).to_numpy()
+
+    def to_json(self) -> dict[str, Any]:
+        """The block as plain values."""
+        return {"kind": "numeric", "columns": list(self.columns)}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> NumericBlock:
+        """The block that :meth:`to_json` described."""
+        return cls(tuple(saved["columns"]))
+
+
+@dataclass(frozen=True, slots=True)
+class LevelBlock:
+    """A column with L levels as L - 1 indicators; the first level is the reference."""
+
+    column: Column
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates, as in patsy: ``g[T.b]``, ``g[T.c]``."""
+        return tuple(f"{self.column.name}[T.{level}]" for level in self.column.levels[1:])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column that is read."""
+        return (self.column.name,)
+
+    def build(self, sources: Sources) -> NDArray[np.floating]:
+        """The indicators (n, L - 1)."""
+        codes = self.column.codes(sources.other[self.column.name])
+        indicators: NDArray[np.bool_] = codes[:, None] == np.arange(1, len(self.column.levels))
+        # Zeros and ones are exact in float32, which leaves the precision to the numeric columns.
+        return indicators.astype(np.float32)
+
+    def to_json(self) -> dict[str, Any]:
+        """The block as plain values."""
+        return {"kind": "levels", "column": self.column.to_json()}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> LevelBlock:
+        """The block that :meth:`to_json` described."""
+        return cls(Column.from_json(saved["column"]))
+
+
+@dataclass(frozen=True, slots=True)
+class CovariateSpec:
+    """How the covariate matrix X is made.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        The pieces of X from left to right: plain columns in the order of the formula, then what
+        patsy computes.
+    source : {"frame", "array"}
+        Whether X came with column names of its own. If not, new data may be an array too.
+    """
+
+    blocks: tuple[Block, ...]
+    source: Source = "frame"
+
+    @classmethod
+    def fit(
+        cls, selected: Selected, sources: Sources, *, source: Source = "frame"
+    ) -> CovariateSpec:
+        """Learn levels and transforms from the data.
+
+        Parameters
+        ----------
+        selected : Selected
+            What the formula selects.
+        sources : Sources
+            The columns it is made of, without missing values.
+        source : {"frame", "array"}
+            Where they came from.
+
+        Raises
+        ------
+        EmptyDataError
+            If there are no covariates.
+        ColumnTypeError
+            If a column is neither numeric nor has levels.
+        """
+        blocks = list(_plain_blocks(selected.columns, sources))
+        if selected.terms:
+            blocks.append(_patsy_block(selected, sources))
+        spec = cls(tuple(blocks), source)
+        if not spec.names:
+            raise EmptyDataError(
+                "The formula selects no covariates with more than one level. Name at least one "
+                "after '|', or write '.' for all other columns."
+            )
+        check_unique(spec.names)
+        return spec
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the p covariates."""
+        return tuple(chain.from_iterable(block.names for block in self.blocks))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns they are made of."""
+        return _flat(block.columns for block in self.blocks)
+
+    def covariates_of_columns(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data: the covariates that are made of it, by number."""
+        found: dict[str, tuple[int, ...]] = {}
+        first = 0
+        for block in self.blocks:
+            width = len(block.names)
+            for j, name in enumerate(block.columns):
+                single = isinstance(block, NumericBlock)
+                places = (first + j,) if single else tuple(range(first, first + width))
+                found[name] = found.get(name, ()) + places
+            first += width
+        return found
+
+    def transform(self, data: pd.DataFrame | NDArray[Any]) -> NDArray[np.floating]:
+        """The covariate matrix for new data.
+
+        Parameters
+        ----------
+        data : DataFrame, or array (m, p) if the fit had an array
+            New rows. A frame may hold other columns as well, in any order.
+
+        Returns
+        -------
+        ndarray (m, p) of float32 or float64
+            Possibly a view of the data: not to be written to.
+
+        Raises
+        ------
+        UnknownColumnError, ColumnTypeError, UnseenLevelError
+            If the columns are not those of the fit.
+        MissingValuesError, InfiniteValuesError
+            If a value is missing or infinite.
+        LengthMismatchError
+            If an array has another number of columns.
+        """
+        sources = self.sources(data)
+        gaps = sources.gaps()
+        if gaps.counts:
+            raise gaps.error(
+                "Leave these rows out of the new data, or fill the gaps in; a model fitted with "
+                "missing='mar' to data with such gaps would fill them."
+            )
+        return self.build(sources)
+
+    def sources(self, data: pd.DataFrame | NDArray[Any]) -> Sources:
+        """The columns of new data that the covariates are made of, gaps and all.
+
+        A gap in a column of one level is none: that level is all it can be.
+        """
+        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
+        other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
+        sources = Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        columns = [b.column for b in self.blocks if isinstance(b, LevelBlock)]
+        single = {column.name: column.levels[0] for column in columns if len(column.levels) == 1}
+        return sources.filled(single) if single else sources
+
+    def build(self, sources: Sources) -> NDArray[np.floating]:
+        """The covariate matrix (n, p) from columns without missing values."""
+        blocks = [block.build(sources) for block in self.blocks]
+        X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
+        check_finite(X, self.names)
+        return X
+
+    def to_json(self) -> dict[str, Any]:
+        """The specification as plain values.
+
+        Raises
+        ------
+        NotAvailableError
+            If a term depends on something that lives only in the running session.
+        """
+        return {"source": self.source, "blocks": [block.to_json() for block in self.blocks]}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> CovariateSpec:
+        """The specification that :meth:`to_json` described."""
+        return cls(tuple(map(_block_from_json, saved["blocks"])), saved["source"])
+
+    def _as_frame(self, data: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
+        if isinstance(data, pd.DataFrame):
+            return as_frame(data)
+        if self.source == "frame":
+            raise DataError(
+                "The fit had a DataFrame, so new data must be one with the columns "
+                f"{listing(self.columns)}; got {type(data).__name__}."
+            )
+        return array_to_frame(data, self.columns)
+
+
+def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
+    """An array (n, p) as a frame, without a copy.
+
+    Parameters
+    ----------
+    values : array-like (n, p)
+        The covariates.
+    names : sequence of str, or None
+        Their names, by default x1, …, xp.
+
+    Raises
+    ------
+    DataError
+        If it is not two-dimensional.
+    LengthMismatchError
+        If the number of names is not p.
+    """
+    # A masked array would otherwise silently show what is behind its mask.
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(float), np.nan)
+    array = np.asarray(values)
+    if array.ndim != 2:
+        raise DataError(
+            f"X must be a DataFrame or an array of shape (n, p); got {type(values).__name__} of "
+            f"shape {array.shape}. One covariate is X.reshape(-1, 1); a sparse matrix, X.toarray()."
+        )
+    if names is None:
+        names = [f"x{j}" for j in range(1, array.shape[1] + 1)]
+    if array.shape[1] != len(names):
+        raise LengthMismatchError(
+            f"X has {array.shape[1]} columns where {len(names)} are expected: {listing(names)}."
+        )
+    # A boolean array is a matrix of indicators already.
+    array = array.view(np.uint8) if array.dtype == bool else array
+    return pd.DataFrame(array, columns=list(names), copy=False)
+
+
+def _flat(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """All names once, in order."""
+    return tuple(dict.fromkeys(chain.from_iterable(groups)))
+
+
+def _plain_blocks(names: tuple[str, ...], sources: Sources) -> Iterator[Block]:
+    """Blocks for columns that are covariates by themselves: runs of numeric ones in one piece."""
+    is_numeric = dict.fromkeys(sources.numeric.columns, True)
+    for numeric, run in groupby(names, lambda name: is_numeric.get(name, False)):
+        if numeric:
+            yield NumericBlock(tuple(run))
+        else:
+            yield from (LevelBlock(describe(sources.other[name])) for name in run)
+
+
+def _patsy_block(selected: Selected, sources: Sources) -> Block:
+    from cstonet.data.patsy_terms import (
+        PatsyBlock,  # not at the top: plain formulas never load patsy
+    )
+
+    return PatsyBlock.fit(selected.terms, selected.columns, sources)
+
+
+def _block_from_json(saved: Mapping[str, Any]) -> Block:
+    if saved["kind"] == "numeric":
+        return NumericBlock.from_json(saved)
+    if saved["kind"] == "levels":
+        return LevelBlock.from_json(saved)
+    from cstonet.data.patsy_terms import PatsyBlock
+
+    return PatsyBlock.from_json(saved)

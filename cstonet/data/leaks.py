@@ -1,0 +1,209 @@
+"""Covariates that give away what is to be explained: copies of the treatment or the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.data.columns import listing
+from cstonet.errors import DataError, TreatmentLeakError
+
+# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
+_ROWS_FOR_A_COPY = 20
+# Two variables that correlate to this accuracy hold the same numbers in other units.
+_SAME = 1e-10
+_PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+_PROBE_UNITS = 64  # rows that do so if the units may differ
+# Rows further from the median than so many times the usual distance are set aside: codes such as
+# 99999999 that two variables share make them correlate to any accuracy, nearer values cannot.
+_FAR = 1000.0
+
+
+def check_copies(
+    X: NDArray[np.floating],
+    names: Sequence[str],
+    *,
+    y: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    dose: NDArray[np.float64] | None,
+    counts: NDArray[np.bool_],
+    outcome: str,
+    treatment: str,
+    gaps: Sequence[tuple[tuple[int, ...], NDArray[np.bool_]]] = (),
+) -> None:
+    """Refuse covariates that are the treatment or the outcome, in the rows that count.
+
+    Parameters
+    ----------
+    X : (n, p)
+        Covariates, called `names`.
+    y, codes, dose : (n,)
+        Outcome, codes of the treatment, and its values if it is continuous.
+    counts : (n,)
+        Rows of positive weight.
+    outcome, treatment : str
+        Names of the two.
+    gaps : sequence of (columns, missing)
+        Covariates with missing values, and where (n,): X holds start values there.
+    """
+    rows = slice(None) if counts.all() else np.flatnonzero(counts)
+    if dose is None:
+        check_no_treatment(X[rows], names, codes[rows], treatment)
+    else:
+        check_no_dose(X[rows], names, dose[rows], treatment)
+        check_dose_is_no_outcome(dose[rows], y[rows], treatment, outcome)
+    check_no_outcome(X[rows], names, y[rows], outcome)
+    for columns, missing in gaps:
+        # Where the column has values: the start values elsewhere hide a copy.
+        there, own = counts & ~missing, list(columns)
+        arms = np.unique(codes[there]).size == np.unique(codes).size
+        if arms and there.sum() >= _ROWS_FOR_A_COPY:
+            part, labels = X[there][:, own], [names[j] for j in own]
+            check_no_treatment(part, labels, codes[there], treatment)
+            check_no_outcome(part, labels, y[there], outcome)
+
+
+def check_no_treatment(
+    X: NDArray[np.floating], names: Sequence[str], codes: NDArray[np.int64], treatment: str
+) -> None:
+    """Refuse a covariate that is a function of the treatment: one value per arm, not all equal."""
+    arms = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    values = [X[rows[0]] for rows in arms]
+    candidates = np.flatnonzero(np.any([value != values[0] for value in values[1:]], axis=0))
+    for rows, value in zip(arms, values, strict=True):
+        candidates = _equal_columns(X, candidates, rows, value)
+    if candidates.size:
+        raise TreatmentLeakError(
+            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
+            "relabelled: it has one value in each arm. Take it out of the covariates"
+            f"{_also(names, candidates)}."
+        )
+
+
+def check_no_dose(
+    X: NDArray[np.floating], names: Sequence[str], dose: NDArray[np.float64], treatment: str
+) -> None:
+    """Refuse a covariate that is the dose in other units: an affine function of it."""
+    low, high = int(np.argmin(dose)), int(np.argmax(dose))
+    share = (dose - dose[low]) / (dose[high] - dose[low])
+    rise = X[high].astype(np.float64) - X[low]
+    # A covariate may have been rounded to float32 after its units were changed.
+    rounding = 4 * np.finfo(np.float32).eps * np.maximum(np.abs(X[high]), np.abs(X[low]))
+    rounding = np.minimum(rounding, 1e-3 * np.abs(rise))
+    candidates = np.flatnonzero(rise != 0)
+    for rows in np.array_split(np.arange(len(dose)), [_PROBE]):
+        line = X[low, candidates] + np.outer(share[rows], rise[candidates])
+        same = np.abs(X[np.ix_(rows, candidates)] - line) <= rounding[candidates]
+        candidates = candidates[same.all(axis=0)]
+    if candidates.size:
+        raise TreatmentLeakError(
+            f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
+            f"other units. Take it out of the covariates{_also(names, candidates)}."
+        )
+
+
+def check_dose_is_no_outcome(
+    dose: NDArray[np.float64], y: NDArray[np.float64], treatment: str, outcome: str
+) -> None:
+    """Refuse a dose that is the outcome in other units."""
+    if copies_of(dose, y[:, np.newaxis]).size:
+        raise TreatmentLeakError(
+            f"The treatment {treatment!r} is the outcome {outcome!r}, possibly in other units: it "
+            "cannot be its own cause. Check the formula."
+        )
+
+
+def check_no_outcome(
+    X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
+) -> None:
+    """Refuse a covariate that equals the outcome in every row."""
+    expected = y.astype(X.dtype)[:, np.newaxis]
+    found = _equal_columns(X, np.arange(X.shape[1]), np.arange(len(y)), expected)
+    if found.size:
+        raise DataError(
+            f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
+            f"it out of the covariates{_also(names, found)}."
+        )
+
+
+def copies_of(one: NDArray[np.float64], others: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The columns of others (n, k) that hold the same numbers as one (n,), in other units.
+
+    They correlate with it perfectly, with and without the rows where either is far from all else.
+    The numbers of `one` must not be all the same.
+    """
+    rows = np.flatnonzero(not_far(one))
+    ends = rows[[np.argmin(one[rows]), np.argmax(one[rows])]]
+    few = np.concatenate([ends, rows[:_PROBE_UNITS]])
+    # These rows rule out nearly every column, so that wide data cost next to nothing.
+    columns = others[few].astype(np.float64)
+    near = _parallel(columns - columns[0], one[few] - one[few[0]])
+    same = [_same(one, others[:, j].astype(np.float64)) for j in near]
+    return np.asarray(near[np.array(same, dtype=bool)])
+
+
+def not_far(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows of the values (n,), not all the same, that are not very far from the others."""
+    distance = np.abs(values - np.median(values))
+    # Most may be one and the same value: then the others' usual distance from it counts.
+    usual = np.median(distance) or np.median(distance[distance > 0])
+    return np.asarray(distance <= _FAR * usual)
+
+
+def _same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether two variables (n,), neither constant, are the same up to units."""
+    # Squares of huge numbers would overflow.
+    one, other = one / np.abs(one).max(), other / np.abs(other).max()
+    near = not_far(one) & not_far(other)
+    return _correlate(one, other) and (bool(near.all()) or _correlate(one[near], other[near]))
+
+
+def _correlate(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether the correlation is 1 or -1 to the last digits; that with a constant is none."""
+    if len(one) == 0:
+        return False
+    one, other = one - one.mean(), other - other.mean()
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return size > 0 and abs(float(one @ other)) > (1 - _SAME) * size
+
+
+def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Columns (m, k), not zero, that are multiples of a direction (m,) up to float32's rounding."""
+    direction = direction / np.abs(direction).max()
+    largest = np.abs(columns).max(axis=0)
+    columns = columns / np.where(largest > 0, largest, 1.0)
+    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
+    return np.flatnonzero((largest > 0) & (np.abs(direction @ columns) >= (1 - 1e-5) * size))
+
+
+def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:
+    return f", and so {listing([names[j] for j in found[1:]])}" if len(found) > 1 else ""
+
+
+def _equal_columns(
+    X: NDArray[np.floating],
+    candidates: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    expected: NDArray[np.floating],
+) -> NDArray[np.intp]:
+    """The candidate columns of X that equal the expected values in the given rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, p)
+        Covariates.
+    candidates : ndarray of int
+        Columns to look at.
+    rows : ndarray (m,) of int
+        Rows to look at.
+    expected : ndarray, broadcastable to (m, p)
+        What to compare with.
+    """
+    expected = np.broadcast_to(expected, (len(rows), X.shape[1]))
+    # A few rows rule out nearly all columns, so that the rest is cheap even for p = 20 000.
+    for part in (slice(None, _PROBE), slice(_PROBE, None)):
+        same = X[np.ix_(rows[part], candidates)] == expected[part][:, candidates]
+        candidates = candidates[same.all(axis=0)]
+    return candidates

@@ -1,0 +1,294 @@
+"""Terms that only patsy can evaluate: ``np.log(x)``, ``C(g)``, ``x1:x2``, ``bs(x, df=4)``.
+
+A formula of plain names never imports this module. Terms are Python code and run with the names
+visible to the caller, so a formula deserves the same trust as a script.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+from numpy.typing import NDArray
+from pandas.api import types as pdt
+
+from cstonet.data.caller import caller_frame
+from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
+from cstonet.data.formula import named_column
+from cstonet.data.patsy_json import BUILTINS, info_from_json, info_to_json, round_states
+from cstonet.data.sources import Sources
+from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
+
+_RAISE = patsy.NAAction(on_NA="raise")
+
+
+def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
+    """Expand one term, e.g. ``x1*x2`` to ``x1``, ``x2`` and ``x1:x2``.
+
+    Parameters
+    ----------
+    text : str
+        The term as typed.
+    known : collection of str
+        The columns of the frame.
+
+    Returns
+    -------
+    tuple of str and patsy.Term
+        A column by its name if patsy has nothing to compute, else a term.
+    """
+    try:
+        terms = patsy.ModelDesc.from_formula(text).rhs_termlist
+    except (patsy.PatsyError, RecursionError) as error:
+        raise FormulaError(
+            f"The term {text!r} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
+            "column names that are not plain words inside Q(\"name\"), and '.' stands alone."
+        ) from error
+    for code in (factor.code for term in terms for factor in term.factors):
+        _check_names(code, known)
+    return tuple(_column(term, known) or term for term in terms if term.factors)
+
+
+def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:
+    """The columns that terms are made of, in order of appearance."""
+    codes = (factor.code for term in terms for factor in term.factors)
+    return tuple(dict.fromkeys(name for code in codes for name in columns_in(code, known)))
+
+
+def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
+    """The columns that a Python expression is made of, in order of appearance."""
+    return tuple(dict.fromkeys(name for name in _names(code) if name in known))
+
+
+def session_names(code: str, known: Collection[str]) -> tuple[str, ...]:
+    """What an expression takes from where the user called: neither columns nor always there."""
+    always = {*known, *BUILTINS, *dir(builtins), "np"}
+    return tuple(dict.fromkeys(name for name in _names(code) if name not in always))
+
+
+def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
+    """Evaluate an expression for one column, such as ``np.log(y)`` or ``I(dose > 0)``.
+
+    Parameters
+    ----------
+    code : str
+        The expression.
+    frame : DataFrame, n rows
+        The data.
+
+    Returns
+    -------
+    Series of length n, named after the code, with the index of the frame
+    """
+    _check_names(code, frame.columns)
+    # C() asks for levels, which an outcome or a treatment has or has not by itself.
+    namespace = {"C": _identity, **{name: frame[name] for name in columns_in(code, frame.columns)}}
+    try:
+        environment = _caller_environment().with_outer_namespace(BUILTINS)
+        values = environment.eval(code, inner_namespace=namespace)
+        return pd.Series(values, index=frame.index, name=code)
+    except Exception as error:
+        raise FormulaError(
+            f"{code!r} cannot be evaluated as one value per row: {_reason(error)}."
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatsyBlock:
+    """Covariates that patsy computes, with what it needs to compute them for new rows.
+
+    Attributes
+    ----------
+    inputs : tuple of Column
+        The columns the terms are made of.
+    info : patsy.DesignInfo
+        Patsy's description, including what stateful transforms learned from the data.
+    kept : tuple of int
+        Columns of patsy's matrix that are covariates; the rest serve to choose the coding.
+    """
+
+    inputs: tuple[Column, ...]
+    info: patsy.DesignInfo
+    kept: tuple[int, ...]
+
+    @classmethod
+    def fit(
+        cls, terms: Sequence[patsy.Term], plain: Collection[str], sources: Sources
+    ) -> PatsyBlock:
+        """Learn levels and transforms from the data.
+
+        Parameters
+        ----------
+        terms : sequence of patsy.Term
+            The terms.
+        plain : collection of str
+            Columns that are covariates by themselves, outside this block.
+        sources : Sources
+            The data, without missing values.
+        """
+        frame = sources.other
+        inputs = tuple(_input(frame[name]) for name in columns_used(terms, frame.columns))
+        margins = _margins(terms, plain)
+        # With an intercept, so that C(g) is coded against a reference level.
+        everything = [patsy.INTERCEPT, *margins, *terms]
+        data = _prepare(inputs, frame)
+        with _translated_errors():
+            (info,) = patsy.design_matrix_builders(
+                [everything], lambda: iter([data]), _caller_environment(), _RAISE
+            )
+        round_states(info)
+        kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
+        return cls(inputs, info, tuple(kept))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates."""
+        return tuple(self.info.column_names[j] for j in self.kept)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns the block reads."""
+        return tuple(column.name for column in self.inputs)
+
+    def build(self, sources: Sources) -> NDArray[np.floating]:
+        """The block's covariates (n, k) from columns without missing values."""
+        data = _prepare(self.inputs, sources.other)
+        with _translated_errors():
+            (matrix,) = patsy.build_design_matrices([self.info], data, _RAISE)
+        return np.asarray(matrix)[:, self.kept]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything :meth:`build` needs, as plain values.
+
+        Raises
+        ------
+        NotAvailableError
+            If a term uses something that lives only in the running session.
+        """
+        return {
+            "kind": "patsy",
+            "inputs": [column.to_json() for column in self.inputs],
+            "info": info_to_json(self.info, self.columns),
+            "kept": list(self.kept),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> PatsyBlock:
+        """The block that :meth:`to_json` described."""
+        inputs = tuple(Column.from_json(column) for column in saved["inputs"])
+        info = info_from_json(saved["info"], [column.name for column in inputs])
+        return cls(inputs, info, tuple(saved["kept"]))
+
+
+def _identity(values: Any) -> Any:
+    return values
+
+
+def _column(term: patsy.Term, known: Collection[str]) -> str | None:
+    """The column that a term is, if patsy has nothing to compute."""
+    return named_column(term.factors[0].code, known) if len(term.factors) == 1 else None
+
+
+def _margins(terms: Iterable[patsy.Term], plain: Collection[str]) -> list[patsy.Term]:
+    """Plain covariates that also take part in an interaction.
+
+    Patsy must know them: the columns of ``g:x`` depend on whether ``x`` and ``g`` are in as well.
+    """
+    inside = [factor for term in terms if len(term.factors) > 1 for factor in term.factors]
+    margins = (patsy.Term([factor]) for factor in inside)
+    return [margin for margin in dict.fromkeys(margins) if _column(margin, plain)]
+
+
+def _prepare(inputs: Iterable[Column], frame: pd.DataFrame) -> dict[str, pd.Series]:
+    """Columns in dtypes that patsy understands: no extension dtypes, categories as in the fit."""
+    return {column.name: _prepared(column, frame[column.name]) for column in inputs}
+
+
+def _prepared(column: Column, values: pd.Series) -> pd.Series:
+    if column.kind == "opaque":
+        return values.astype(object) if pdt.is_string_dtype(values.dtype) else values
+    if column.kind == "numeric":
+        numbers(values.to_frame())  # refuses a column that held numbers and no longer does
+        return values.astype(numpy_dtype(values.dtype))
+    codes = column.codes(values)
+    if column.kind == "boolean":
+        return pd.Series(codes.astype(bool), index=values.index)
+    levels = pd.Index(list(column.levels))
+    return pd.Series(pd.Categorical.from_codes(codes, levels), index=values.index)
+
+
+def _input(values: pd.Series) -> Column:
+    """How a column is handed to patsy.
+
+    Text and dates go as they are: what a term makes of them is up to the term, and patsy itself
+    watches the levels of what comes out.
+    """
+    if pdt.is_numeric_dtype(values.dtype) or isinstance(values.dtype, pd.CategoricalDtype):
+        return describe(values)
+    return Column(str(values.name), "opaque")
+
+
+def _caller_environment() -> patsy.EvalEnvironment:
+    """The names visible where the user called this package, and ``np`` in any case."""
+    frame = caller_frame()
+    scopes = [] if frame is None else [frame.f_locals, frame.f_globals]
+    return patsy.EvalEnvironment([*scopes, {"np": np}])
+
+
+def _names(code: str) -> Iterator[str]:
+    """The names an expression refers to, those inside ``Q()`` included."""
+    try:
+        nodes = list(ast.walk(ast.parse(code, mode="eval")))
+    except SyntaxError as error:
+        raise FormulaError(
+            f"{code!r} cannot be read as an expression: {error.msg}. Column names that are not "
+            'plain words are written Q("name").'
+        ) from error
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id not in bound:
+            yield node.id
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Q":
+            yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def _check_names(code: str, known: Collection[str]) -> None:
+    """Refuse names that are neither columns nor defined where the user called."""
+    namespace = _caller_environment().with_outer_namespace(BUILTINS).namespace
+    for name in _names(code):
+        if name not in known and name not in namespace and not hasattr(builtins, name):
+            raise unknown_column(name, known)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "it nests or adds too many terms; write long sums outside of brackets"
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Patsy's complaints about data, in this package's classes."""
+    try:
+        yield
+    except patsy.PatsyError as error:
+        code = "" if error.origin is None else f" {error.origin.relevant_code()!r}"
+        if "expected levels" in error.message:
+            raise UnseenLevelError(
+                f"The term{code} met a level that the fit never saw: {error.message}. Leave "
+                "out or recode these rows, or refit with data that hold such rows."
+            ) from error
+        if "missing values" in error.message:
+            raise MissingValuesError(
+                f"The term{code} gives missing values, although its columns have none. "
+                "Change the term or correct the rows where it is not defined."
+            ) from error
+        raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error

@@ -1,0 +1,1 @@
+"""Networks: their layers and masks, standardised data, trained parameters, predictions."""

@@ -1,0 +1,137 @@
+"""The network as blocks of units: what each layer models, what is observed, what feeds forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cstonet.errors import OptionError
+from cstonet.settings.options import Activation
+
+BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+
+# Latent units that each hidden layer gains per outcome after the first.
+_UNITS_PER_OUTCOME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Units of one family within a layer.
+
+    Parameters
+    ----------
+    family
+        Distribution of the units given the layer below. A categorical block of K levels has K-1
+        units.
+    size
+        Number of units.
+    visible
+        Observed, else latent and imputed.
+    feeds
+        Is it an input of the next layer?
+    weight
+        Factor on its log-likelihood while training.
+    """
+
+    family: BlockFamily
+    size: int
+    visible: bool
+    feeds: bool
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """A chain of regressions. The last layer is the outcome's.
+
+    Within a layer the latent block comes first, then visible blocks that feed forward, then those
+    that do not: the inputs of the next layer are the first units.
+    """
+
+    inputs: int
+    activation: Activation
+    layers: tuple[tuple[Block, ...], ...]
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Units per layer."""
+        return tuple(sum(block.size for block in layer) for layer in self.layers)
+
+    @property
+    def label(self) -> str:
+        """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
+        return "-".join(str(n) for n in (self.inputs, *self.units))
+
+    @property
+    def treatment_layer(self) -> int:
+        """Index of the treatment's layer: the first with a visible block."""
+        return next(i for i, layer in enumerate(self.layers) if any(b.visible for b in layer))
+
+    @property
+    def treatment_width(self) -> int:
+        """Units of the treatment, the last of their layer: one less than its levels, or a dose."""
+        return next(b.size for b in self.layers[self.treatment_layer] if b.visible)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the treatment is a dose, rather than one of several levels."""
+        layer = self.layers[self.treatment_layer]
+        return next(b.family for b in layer if b.visible) == "gaussian"
+
+    def with_inputs(self, inputs: int) -> NetworkSpec:
+        """The same layers on another number of covariates."""
+        return NetworkSpec(inputs, self.activation, self.layers)
+
+    def with_outcomes(self, families: tuple[BlockFamily, ...]) -> NetworkSpec:
+        """The same network for several outcomes, each a block with a variance of its own.
+
+        Every hidden layer gains latent units for the outcomes after the first, so that each has
+        some to itself.
+        """
+        more = _UNITS_PER_OUTCOME * (len(families) - 1)
+        hidden = tuple(
+            tuple(
+                block if block.visible else replace(block, size=block.size + more)
+                for block in layer
+            )
+            for layer in self.layers[:-1]
+        )
+        outcomes = tuple(Block(family, 1, visible=True, feeds=False) for family in families)
+        return NetworkSpec(self.inputs, self.activation, (*hidden, outcomes))
+
+
+def causal_network(
+    inputs: int,
+    hidden: tuple[int, ...],
+    treatment_layer: int,
+    *,
+    outcome: BlockFamily,
+    levels: int = 2,
+    continuous: bool = False,
+    activation: Activation = "tanh",
+    treatment_weight: float = 1.0,
+) -> NetworkSpec:
+    """The Causal-StoNet of a treatment with so many levels (paper Fig. 1).
+
+    One unit of hidden layer ``treatment_layer`` is the visible treatment. A treatment of L > 2
+    levels is a categorical block of L-1 units, the first level being zero in all of them; the
+    layer is widened by the L-2 further units, so that the latent units do not depend on L. A
+    continuous treatment is a gaussian unit.
+    """
+    if hidden[treatment_layer - 1] < 2:
+        raise OptionError(
+            f"Hidden layer {treatment_layer} holds the treatment and needs at least one unit "
+            f"besides: give it 2 or more units in hidden={hidden}."
+        )
+    layers: list[tuple[Block, ...]] = []
+    family: BlockFamily = "bernoulli" if levels == 2 else "categorical"
+    if continuous:
+        family, levels = "gaussian", 2
+    treatment = Block(family, levels - 1, visible=True, feeds=True, weight=treatment_weight)
+    for number, width in enumerate(hidden, start=1):
+        if number == treatment_layer:
+            layers.append((Block("gaussian", width - 1, visible=False, feeds=True), treatment))
+        else:
+            layers.append((Block("gaussian", width, visible=False, feeds=True),))
+    layers.append((Block(outcome, 1, visible=True, feeds=False),))
+    return NetworkSpec(inputs, activation, tuple(layers))

@@ -1,0 +1,1 @@
+"""What a fit says: inference, tables, summary, diagnostics."""

@@ -1,0 +1,397 @@
+"""Inference on estimated effects: intervals, tests, and what statsmodels needs to join in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from cstonet.errors import NotAvailableError, OptionError
+from cstonet.estimators import Effects, contrast_freedom, joint_freedom
+from cstonet.estimators.nuisances import FloatArray
+from cstonet.settings.checks import is_real
+
+# Below this share of what its terms would give, the variance of a contrast is rounding error; so
+# is the smallest eigenvalue of the correlation of several contrasts. Rounding leaves about 1e-15.
+_SINGULAR = 1e-11
+# Draws of the multiplier bootstrap: a 95 % critical value near 2.3 then has an error of 0.01.
+_DRAWS = 20_000
+# First word of their seed sequence, so that they have a stream of their own.
+_MULTIPLIERS = 3
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise OptionError unless 1 - alpha is a confidence level."""
+    if not is_real(alpha) or not 0 < alpha < 1:
+        raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
+
+
+def critical_values(effects: Effects, alpha: float) -> FloatArray:
+    """Quantiles 1 - alpha/2 of |estimate - truth| / error, shape (k,): normal, or Student's t.
+
+    Effects from imputations have degrees of freedom.
+    """
+    if effects.freedom is None:
+        return np.full(len(effects.names), -ndtri(alpha / 2))
+    quantiles: FloatArray = stdtrit(effects.freedom, 1 - alpha / 2)
+    return quantiles
+
+
+def two_sided(effects: Effects, z: FloatArray) -> FloatArray:
+    """Two-sided p-values of studentised estimates, shape (k,)."""
+    if effects.freedom is None:
+        normal: FloatArray = 2 * ndtr(-np.abs(z))
+        return normal
+    student: FloatArray = 2 * stdtr(effects.freedom, -np.abs(z))
+    return student
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect with its inference.
+
+    Parameters
+    ----------
+    name : str
+        Name of the effect.
+    estimate, se : float
+        Point estimate and standard error.
+    lower, upper : float
+        Confidence limits.
+    pvalue : float
+        Two-sided p-value of the hypothesis that the effect is zero.
+    alpha : float
+        One minus the confidence level.
+    """
+
+    name: str
+    estimate: float
+    se: float
+    lower: float
+    upper: float
+    pvalue: float
+    alpha: float
+
+    @classmethod
+    def of(cls, effects: Effects, name: str, alpha: float) -> Effect:
+        """The effect of that name among estimated ones."""
+        check_alpha(alpha)
+        position = effects.names.index(name)
+        estimate = float(effects.estimates[position])
+        se = float(effects.standard_errors[position])
+        half = float(critical_values(effects, alpha)[position]) * se
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.divide(effects.estimates, effects.standard_errors)
+        return cls(
+            name=name,
+            estimate=estimate,
+            se=se,
+            lower=estimate - half,
+            upper=estimate + half,
+            pvalue=float(two_sided(effects, z)[position]),
+            alpha=alpha,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} = {self.estimate:.4g} (SE {self.se:.2g}, "
+            f"{100 * (1 - self.alpha):g}% CI {self.lower:.4g} to {self.upper:.4g})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EffectModel:
+    """The names statsmodels asks of a model, for its tables and tests.
+
+    Parameters
+    ----------
+    endog_names : str
+        Name of the outcome.
+    exog_names : list of str
+        Names of the effects.
+    """
+
+    endog_names: str
+    exog_names: list[str]
+
+    @property
+    def data(self) -> EffectModel:
+        """The object itself: statsmodels looks for parameter names under ``model.data``."""
+        return self
+
+    @property
+    def param_names(self) -> list[str]:
+        """Names of the effects."""
+        return self.exog_names
+
+    @property
+    def cov_names(self) -> list[str]:
+        """Names of the effects."""
+        return self.exog_names
+
+
+def largest_quantile_by_influence(influence: FloatArray, alpha: float, seed: int) -> float:
+    """Quantile 1 - alpha of the largest |z| among k estimates, by a multiplier bootstrap.
+
+    The bootstrap draws Σ_i ξ_i IF_i / n with standard normal ξ_i. Given the data that is a normal
+    vector with the covariance of the influence values, from which it is drawn directly. The
+    estimates may be more than the units.
+
+    Parameters
+    ----------
+    influence : (n, k) float64
+        Influence values of the estimates.
+    alpha : float
+        One minus the joint level.
+    seed : int
+        Seed of the draws.
+    """
+    if influence.shape[1] <= 1:
+        return float(-ndtri(alpha / 2))
+    scale = np.sqrt(np.mean(influence**2, axis=0))
+    studentised = influence / np.where(scale > 0, scale, 1.0)
+    # A square root of the correlations that allows them to be singular.
+    root = np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r")
+    draws = np.random.default_rng([_MULTIPLIERS, seed]).standard_normal((_DRAWS, len(root)))
+    return float(np.quantile(np.abs(draws @ root).max(axis=1), 1 - alpha))
+
+
+def largest_quantile(
+    covariance: FloatArray, freedom: FloatArray | None, alpha: float, seed: int
+) -> float:
+    """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates with a covariance.
+
+    Where they come from imputations they are drawn as multivariate t, with the fewest degrees of
+    freedom among them.
+
+    Parameters
+    ----------
+    covariance : (k, k) float64
+        Covariance of the estimates.
+    freedom : (k,) float64 or None
+        Their degrees of freedom; None if they are taken for normal.
+    alpha : float
+        One minus the joint level.
+    seed : int
+        Seed of the draws.
+    """
+    least = math.inf if freedom is None else float(freedom.min())
+    if len(covariance) <= 1:
+        return float(-ndtri(alpha / 2) if freedom is None else stdtrit(least, 1 - alpha / 2))
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    rng = np.random.default_rng([_MULTIPLIERS, seed])
+    largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root.T).max(axis=1)
+    if freedom is not None:
+        largest /= np.sqrt(rng.chisquare(least, _DRAWS) / least)
+    return float(np.quantile(largest, 1 - alpha))
+
+
+class EffectInference:
+    """Inference on effects with a joint covariance, under statsmodels' names.
+
+    Estimates are taken for normal; where covariates were imputed, for Student's t with degrees of
+    freedom by Barnard and Rubin.
+
+    Parameters
+    ----------
+    effects : Effects
+        Estimates with their covariance.
+    outcome_name : str
+        Name of the outcome, the heading of a column in `summary_col`.
+    seed : int
+        Seed of the draws behind simultaneous intervals.
+    """
+
+    def __init__(self, effects: Effects, outcome_name: str, seed: int = 0) -> None:
+        self.effects = effects
+        self._seed = seed
+        self.use_t = effects.freedom is not None
+        self.model = EffectModel(outcome_name, list(effects.names))
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Estimates: "ATE" or "ATE[b-a]", and the potential-outcome means "POM[level]"."""
+        return self._series(self.effects.estimates)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors."""
+        return self._series(self.effects.standard_errors)
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Estimates over standard errors (standard normal or, if imputed, t without an effect)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._series(self.effects.estimates / self.effects.standard_errors)
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values of the hypotheses that each effect is zero."""
+        return self._series(two_sided(self.effects, np.asarray(self.tvalues, dtype=np.float64)))
+
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> pd.DataFrame:
+        """Confidence limits, normal approximation; from Student's t where values were imputed.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+        simultaneous : bool
+            Whether the level is that of all contrasts together, and of all means together, rather
+            than of each: with probability 1 - alpha none of a family misses its truth. The
+            critical values are quantiles of the largest of the family's studentised estimates,
+            drawn as a normal vector with their covariance; where values were imputed, as a
+            multivariate t.
+
+        Returns
+        -------
+        DataFrame
+            Lower limits in column 0, upper limits in column 1.
+        """
+        check_alpha(alpha)
+        critical = critical_values(self.effects, alpha)
+        if simultaneous:
+            first_mean = self.effects.n_contrasts
+            for family in (slice(0, first_mean), slice(first_mean, None)):
+                critical[family] = self._largest(family, alpha)
+        half = critical * self.effects.standard_errors
+        limits = np.column_stack([self.effects.estimates - half, self.effects.estimates + half])
+        return pd.DataFrame(limits, index=list(self.effects.names))
+
+    def _largest(self, family: slice, alpha: float) -> float:
+        """Critical value that all effects of a family share."""
+        effects = self.effects
+        freedom = None if effects.freedom is None else effects.freedom[family]
+        return largest_quantile(effects.covariance[family, family], freedom, alpha, self._seed)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Joint covariance of the estimates, singular because ATEs are differences."""
+        names = list(self.effects.names)
+        return pd.DataFrame(self.effects.covariance, index=names, columns=names, copy=True)
+
+    def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
+        """One effect by name.
+
+        Parameters
+        ----------
+        name : str
+            One of `params`.
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        Effect
+            Estimate, standard error, confidence limits and p-value.
+        """
+        if name not in self.effects.names:
+            raise NotAvailableError(
+                f"this fit has no effect {name!r}; available: {', '.join(self.effects.names)}"
+            )
+        return Effect.of(self.effects, name, alpha)
+
+    def t_test(self, r_matrix: Any) -> Any:
+        """Test linear hypotheses one by one: normal, or Student's t where values were imputed.
+
+        Each combination of effects then has degrees of freedom of its own.
+
+        Parameters
+        ----------
+        r_matrix : str, array or tuple
+            Hypotheses as statsmodels takes them: ``"POM[1] - POM[0] = 0"`` (several separated by
+            commas), a matrix R with a column per effect, or (R, q).
+
+        Returns
+        -------
+        statsmodels.stats.contrast.ContrastResults
+        """
+        matrix, values = self._constraints(r_matrix)
+        self._contrast_variances(matrix)
+        freedom = contrast_freedom(self.effects, matrix)
+        return self._wald_results(freedom).t_test((matrix, values))
+
+    def wald_test(self, r_matrix: Any) -> Any:
+        """Test linear hypotheses jointly: chi-squared, or F where values were imputed.
+
+        The F statistic is the chi-squared one over the number q of hypotheses. Its second degrees
+        of freedom are the fewest that any combination of the hypotheses has, which makes the test
+        conservative; a single hypothesis is tested as by `t_test`.
+
+        Parameters
+        ----------
+        r_matrix : str, array or tuple
+            See `t_test`.
+
+        Returns
+        -------
+        statsmodels.stats.contrast.ContrastResults
+        """
+        matrix, values = self._constraints(r_matrix)
+        scale = np.sqrt(self._contrast_variances(matrix))
+        correlation = matrix @ self.effects.covariance @ matrix.T / np.outer(scale, scale)
+        if np.linalg.eigvalsh(correlation)[0] < _SINGULAR:
+            raise OptionError(
+                "r_matrix: the hypotheses depend on each other, so they cannot be tested jointly. "
+                f"{self._identity()}: drop one of them."
+            )
+        freedom = joint_freedom(self.effects, matrix)
+        return self._wald_results(freedom).wald_test((matrix, values), scalar=True)
+
+    def test_equal_arms(self) -> Any:
+        """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.
+
+        Returns
+        -------
+        statsmodels.stats.contrast.ContrastResults
+        """
+        return self.wald_test(np.eye(len(self.effects.names))[: self.effects.n_contrasts])
+
+    def _series(self, values: FloatArray) -> pd.Series[float]:
+        return pd.Series(values, index=list(self.effects.names), copy=True)
+
+    def _constraints(self, hypotheses: Any) -> tuple[FloatArray, FloatArray]:
+        """R (q, k) and its values (q,) from a string, a matrix or a pair of them."""
+        from patsy import DesignInfo, PatsyError
+
+        try:
+            parsed = DesignInfo(list(self.effects.names)).linear_constraint(hypotheses)
+        except (PatsyError, ValueError) as error:
+            raise OptionError(
+                f"r_matrix: cannot read the hypothesis {hypotheses!r} ({error}); write it in terms "
+                f"of {', '.join(self.effects.names)}, or give a matrix with a column for each"
+            ) from error
+        return parsed.coefs, parsed.constants.ravel()
+
+    def _contrast_variances(self, matrix: FloatArray) -> FloatArray:
+        """Variances of R·params, none of which may be zero."""
+        covariance = self.effects.covariance
+        variances: FloatArray = np.einsum("qk,kl,ql->q", matrix, covariance, matrix)
+        size = np.einsum("qk,kl,ql->q", abs(matrix), abs(covariance), abs(matrix))
+        void = np.flatnonzero(variances <= _SINGULAR * size)
+        if void.size:
+            raise OptionError(
+                f"r_matrix: hypothesis {void[0] + 1} has no sampling variation, so there is "
+                f"nothing to test. {self._identity()}."
+            )
+        return variances
+
+    def _identity(self) -> str:
+        names, means = self.effects.names, self.effects.n_contrasts
+        return f"{names[0]} is {names[means + 1]} - {names[means]} by definition"
+
+    def _wald_results(self, freedom: FloatArray | float | None) -> Any:
+        """The estimates as statsmodels results, for its tests; t and F if there is a freedom."""
+        from statsmodels.base.model import LikelihoodModelResults
+
+        results = LikelihoodModelResults(
+            self.model, self.effects.estimates, normalized_cov_params=self.effects.covariance
+        )
+        results.use_t = freedom is not None
+        results.df_resid = np.inf if freedom is None else freedom
+        return results

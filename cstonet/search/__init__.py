@@ -1,0 +1,1 @@
+"""The structure search: score tests, working networks, supports, the selection table."""

@@ -1,0 +1,312 @@
+"""Structure search: the covariates of each model, from the empty support outwards.
+
+Two moves alternate with refits of a small working network on the current support:
+
+grow
+    Admit covariates whose score tests (:mod:`cstonet.search.scores`) exceed sqrt(2 log m) + margin
+    among the m scores of all covariates. Covariates that the other model holds already come
+    first: they are few, so m counts only those, and confounders are found at a lower bar. The
+    treatment model grows when the outcome model, whose signal is mostly stronger, has found what
+    it needs. Where covariates share a common factor each of them is a proxy for those that
+    matter, and the largest score of many proxies is larger than the score of a true cause.
+prune
+    Drop a covariate that would not be admitted again if it were left out, now that it is one of
+    few. Tested from the last admitted backwards, until three in a row have proved needed: false
+    ones come late, when little is left to explain.
+
+When neither finds anything, covariates that move the *ranks* of the outcome's residuals, or of
+their sizes, are tried once: a pure interaction has no other trace than the spread it makes.
+
+At last, covariates found for the treatment alone are asked whether they may matter to the outcome
+(`StructureSearch.doubtful`): the others can stay out of the weights.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm, rankdata
+
+from cstonet.network.structure import Model, SearchScope, Structure
+from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
+from cstonet.search.working import Working, WorkingNetworks
+from cstonet.settings.options import SearchOptions
+
+Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
+
+# Covariates admitted per round: few while the support is small and residuals still mislead.
+_FIRST_ADMISSIONS, _GROWTH = 2, 3
+# Pruning goes back from the last admitted and ends when so many in a row have proved needed.
+_KEPT_IN_A_ROW = 3
+# How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
+_AIC_SIZE = float(chi2.sf(2.0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step of a search, for the record."""
+
+    fold: int
+    round: int
+    move: Kind
+    model: Model
+    covariate: int
+    score: float
+    threshold: float
+
+
+class StructureSearch:
+    """The search of one fold.
+
+    Parameters
+    ----------
+    networks
+        The fold's working networks; scores use the rows of these.
+    options
+        Resolved options.
+    screen
+        How many covariates take part; None: all.
+    scope
+        What the search may do.
+    """
+
+    def __init__(
+        self,
+        networks: WorkingNetworks,
+        options: SearchOptions,
+        *,
+        screen: int | None = None,
+        scope: SearchScope | None = None,
+    ) -> None:
+        self._scope = SearchScope() if scope is None else scope
+        self._always = self._scope.always
+        self._networks = networks
+        self._rows = networks.rows
+        self._options = options
+        self._screened = screen
+        self._round = 0
+        self._tried: set[int] = set()
+        self._open = np.ones(networks.data.covariates.columns, dtype=bool)
+        self.moves: list[Move] = []
+
+    def run(self) -> Structure:
+        """Grow and prune until nothing changes; return the supports."""
+        if self._scope.one_of:
+            scores = self._tests(self._networks.refit(Structure()), "outcome").largest(
+                self._scope.one_of
+            )
+            self._always += (self._scope.one_of[int(np.argmax(scores.main))],)
+        structure = Structure(outcome=self._always)
+        if self._screened is not None:
+            self._screen(self._screened)
+        while True:
+            structure = self._grow(structure)
+            structure = self._prune(structure)
+            tried = self._try_ranks(structure)
+            if tried == structure:
+                return structure
+            structure = tried
+
+    def doubtful(self, structure: Structure) -> tuple[int, ...]:
+        """Covariates found for the treatment alone that may matter to the outcome all the same.
+
+        Their scores for the outcome pass a test about as lenient as AIC's, too lenient to call them
+        found, but enough not to rely on a linear term alone.
+        """
+        waiting = structure.of_treatment_alone
+        if not waiting:
+            return ()
+        tests = self._tests(self._networks.kept(structure), "outcome")
+        scores = tests.largest(waiting).main
+        each = 1 - (1 - _AIC_SIZE) ** (1 / tests.main_tests_per_covariate)
+        bar = float(norm.isf(each / 2))
+        found = [
+            Candidate(covariate, float(score), bar)
+            for covariate, score in zip(waiting, scores, strict=True)
+            if score > bar
+        ]
+        self._record("weigh", "outcome", found)
+        return tuple(candidate.covariate for candidate in found)
+
+    def _grow(self, structure: Structure) -> Structure:
+        """Admit covariates until there is none left to admit."""
+        while self._round < self._options.rounds:
+            self._round += 1
+            working = self._networks.kept(structure, renew=True)
+            outcome = self._admit(structure, working, "outcome")
+            structure = structure.with_outcome(structure.outcome + outcome)
+            if outcome:
+                continue
+            if "treatment" not in self._scope.models:
+                break
+            treatment = self._admit(structure, working, "treatment")
+            structure = structure.with_treatment(structure.treatment + treatment)
+            if not treatment:
+                break
+        return structure
+
+    def _admit(self, structure: Structure, working: Working, model: Model) -> tuple[int, ...]:
+        tests = self._tests(working, model)
+        support, other = _supports(structure, model)
+        most = _FIRST_ADMISSIONS + len(support) // _GROWTH
+        closed = {*support, *(self._scope.barred if model == "treatment" else ())}
+        shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in closed]
+        confounders = self._nowhere()
+        confounders.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
+        inside = sorted(closed)
+        found = tests.admit(confounders, inside=inside, most=most) or tests.admit(
+            self._everywhere(tests, model), inside=inside, most=most
+        )
+        self._record("grow", model, found)
+        return tuple(candidate.covariate for candidate in found)
+
+    def _prune(self, structure: Structure) -> Structure:
+        """Drop what is not needed. The models share no weights, so one refit serves both."""
+        waiting = {
+            model: [
+                j for j in reversed(_supports(structure, model)[0]) if j not in self._held(model)
+            ]
+            for model in self._scope.models
+        }
+        kept = dict.fromkeys(waiting, 0)
+        while any(waiting.values()):
+            tested = {model: queue.pop(0) for model, queue in waiting.items() if queue}
+            without = structure
+            for model, covariate in tested.items():
+                without = _without(without, model, covariate)
+            working = self._networks.refit(without)
+            for model, covariate in tested.items():
+                if not self._is_needed(covariate, structure, working, model):
+                    kept[model] = 0
+                    structure = _without(structure, model, covariate)
+                    continue
+                kept[model] += 1
+                if kept[model] == _KEPT_IN_A_ROW:
+                    waiting[model].clear()
+        return structure
+
+    def _held(self, model: Model) -> tuple[int, ...]:
+        """Covariates that a model never drops."""
+        return self._always if model == "outcome" else ()
+
+    def _is_needed(
+        self, covariate: int, structure: Structure, working: Working, model: Model
+    ) -> bool:
+        """Whether a model fitted without a covariate of its own would admit it again."""
+        size = len(_supports(structure, model)[0])
+        tests = self._tests(working, model)
+        largest = tests.largest([covariate])
+        score, main = float(largest.overall[0]), float(largest.main[0])
+        needed = self._among_few(tests.tests_per_covariate, size)
+        keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
+        self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+        return keep
+
+    def _try_ranks(self, structure: Structure) -> Structure:
+        """Put covariates that move ranks of the outcome's residuals, or of their size, to the test.
+
+        A score is divided by its own spread. Where a square or a product acts, the residuals are
+        so long-tailed that it stays small however strong the signal is; ranks have no tails.
+        """
+        if self._round >= self._options.rounds or self._networks.data.family == "binomial":
+            return structure
+        weights, one = self._weights(), np.ones((len(self._rows), 1))
+        working = self._networks.kept(structure)
+
+        def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            rank = rankdata(values) / len(values)
+            centred: NDArray[np.float64] = weights * (rank - np.average(rank, weights=weights))
+            return centred
+
+        predictors = []
+        for part in working.outcome:
+            simple = part.directions[:, : part.main]
+            predictors.append(Scored(ranks(part.residual), simple, main=part.main))
+            predictors.append(Scored(ranks(np.abs(part.residual)), one, main=1))
+        tests = ScoreTests(
+            self._networks.data.covariates,
+            self._rows,
+            predictors,
+            threads=self._networks.threads,
+            stop=self._networks.stop,
+        )
+        # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
+        critical = self._everywhere(self._tests(working, "outcome"), "outcome")
+        critical.overall[list(self._tried)] = np.inf
+        found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
+        self._record("try", "outcome", found)
+        new = tuple(candidate.covariate for candidate in found)
+        self._tried.update(new)
+        return structure.with_outcome(structure.outcome + new)
+
+    def _screen(self, size: int) -> None:
+        """Sure independence screening: keep the covariates of largest marginal score."""
+        working = self._networks.refit(Structure())
+        scores = {
+            model: self._tests(working, model).largest().overall for model in self._scope.models
+        }
+        best = np.max(list(scores.values()), axis=0)
+        chosen = np.argsort(-best, kind="stable")[:size]
+        self._open[:] = False
+        self._open[chosen] = True
+        last = float(best[chosen[-1]])
+        for model, score in scores.items():
+            mine = [int(j) for j in chosen if score[j] == best[j]]
+            self._record("screen", model, [Candidate(j, float(best[j]), last) for j in mine])
+
+    def _nowhere(self) -> Largest:
+        """Critical values that nothing exceeds."""
+        return Largest(*(np.full(len(self._open), np.inf) for _ in range(2)))
+
+    def _everywhere(self, tests: ScoreTests, model: Model) -> Largest:
+        """Critical values for a search among all covariates that take part."""
+        options = self._options
+        margin = options.outcome_margin if model == "outcome" else options.treatment_margin
+        critical = self._nowhere()
+        critical.overall[self._open] = threshold(
+            int(self._open.sum()) * tests.tests_per_covariate,
+            len(self._rows),
+            margin,
+        )
+        return critical
+
+    def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
+        """Critical value among covariates that one of the models holds already."""
+        return threshold(covariates * tests_per_covariate, len(self._rows))
+
+    def _tests(self, working: Working, model: Model) -> ScoreTests:
+        parts = working.outcome if model == "outcome" else working.treatment
+        weights = self._weights()
+        return ScoreTests(
+            self._networks.data.covariates,
+            self._rows,
+            [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
+            threads=self._networks.threads,
+            stop=self._networks.stop,
+        )
+
+    def _weights(self) -> NDArray[np.float64]:
+        return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)
+
+    def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
+        self.moves += [
+            Move(self._networks.fold, self._round, move, model, c.covariate, c.score, c.threshold)
+            for c in candidates
+        ]
+
+
+def _supports(structure: Structure, model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The model's own support and the other model's."""
+    if model == "outcome":
+        return structure.outcome, structure.treatment
+    return structure.treatment, structure.outcome
+
+
+def _without(structure: Structure, model: Model, covariate: int) -> Structure:
+    """The structure with a covariate taken out of one model."""
+    rest = tuple(j for j in _supports(structure, model)[0] if j != covariate)
+    return structure.with_outcome(rest) if model == "outcome" else structure.with_treatment(rest)

@@ -1,0 +1,314 @@
+"""The plan of a fit: every ``"auto"`` resolved to a number, before anything is trained.
+
+A plan is a value: two fits with equal plans on equal data give equal results. It is stored with
+the results and can be written as JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from cstonet.errors import OptionError
+from cstonet.network.spec import BlockFamily, NetworkSpec, causal_network
+from cstonet.settings.options import (
+    FitOptions,
+    Neighbours,
+    SamplerOptions,
+    SearchOptions,
+    StageOptions,
+    TrainingOptions,
+    VarianceChoice,
+    VarianceKind,
+)
+
+if TYPE_CHECKING:
+    from cstonet.data.design import Design
+
+DEFAULT_RATE = 1e-2
+LARGE_BATCH, SMALL_BATCH = 100, 50
+ROWS_FOR_LARGE_BATCH = 5000
+# Bounds on the epochs of an automatic stage: at least some passes over the data however large,
+# and not endlessly many however small.
+FEWEST_EPOCHS = 40
+FEWEST_UPDATES_PER_EPOCH = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done, in numbers.
+
+    Attributes
+    ----------
+    preset
+        Name of the preset the options came from.
+    network
+        Layers and blocks of the final networks, on all covariates.
+    treatment_units
+        Units of the treatment model below its layer, where the structure is searched for.
+    training
+        Training options without ``"auto"``.
+    search, search_network, search_treatment_units
+        The same for the working networks of the structure search; None and 0 without one.
+    screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
+    outlier_limit, pack_bytes, imputations, candidates, neighbours
+        See :class:`cstonet.settings.options.FitOptions`.
+    """
+
+    preset: str
+    network: NetworkSpec
+    treatment_units: int
+    training: TrainingOptions
+    search: SearchOptions | None
+    search_network: NetworkSpec | None
+    search_treatment_units: int
+    screen: int | None
+    starts: int
+    ensemble: int
+    folds: int
+    repeats: int
+    seed: int
+    validation_fraction: float
+    clip: float
+    variance: VarianceKind
+    outlier_limit: float
+    pack_bytes: int
+    imputations: int
+    candidates: int
+    neighbours: Neighbours | None
+
+    @property
+    def network_label(self) -> str:
+        """Layer widths from covariates to outcome."""
+        return self.network.label
+
+    @property
+    def unites_supports(self) -> bool:
+        """Whether both models adjust for the covariates found for either."""
+        return self.search is not None and self.search.adjust == "union"
+
+    @property
+    def adjusts_linearly(self) -> bool:
+        """Whether covariates found for the treatment alone are adjusted for by linear terms."""
+        return self.search is not None and self.search.adjust == "linear"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as nested dictionaries."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """The plan as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+
+def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) -> Plan:
+    """Resolve every automatic option for this design."""
+    n, p = design.X.shape
+    outcome: BlockFamily = "bernoulli" if design.family == "binomial" else "gaussian"
+    continuous = design.treatment_kind == "continuous"
+    levels = 2 if continuous else len(design.treatment_levels)  # a dose is one unit, too
+    # Rows the gradient sees in each fold.
+    in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
+    rows = max(1, int(in_training * (1 - options.validation_fraction)))
+    hidden = automatic_widths(rows) if options.hidden == "auto" else options.hidden
+
+    layer = middle_layer(hidden) if options.treatment_layer == "auto" else options.treatment_layer
+    if layer > len(hidden):
+        raise OptionError(
+            f"treatment_layer={layer}, but the network has {len(hidden)} hidden layers {hidden}."
+        )
+
+    def network(units: tuple[int, ...], treatment_layer: int) -> NetworkSpec:
+        return causal_network(
+            p,
+            units,
+            treatment_layer,
+            outcome=outcome,
+            levels=levels,
+            continuous=continuous,
+            activation=options.activation,
+            treatment_weight=options.treatment_weight,
+        )
+
+    for training in (options.training, *([options.search.training] if options.search else [])):
+        if training.estimate_variance and options.validation_fraction == 0:
+            raise OptionError(
+                "validation_fraction=0 leaves no rows to measure the noise on. Hold out some, or "
+                "set estimate_variance=False in the training options."
+            )
+    search = options.search
+    if search is not None:
+        training = resolve_training(
+            search.training, depth=len(search.hidden), rows=rows, updates=search.updates
+        )
+        whole = None
+        if continuous:
+            whole = "a continuous treatment"
+        elif design.gaps is not None:
+            whole = "missing covariates"
+        search = dataclasses.replace(search, training=training, adjust=adjustment(search, whole))
+    search_layer = 0 if search is None else middle_layer(search.hidden)
+    return Plan(
+        preset=preset,
+        network=network(hidden, layer),
+        treatment_units=_treatment_units(hidden[: layer - 1], options.treatment_units, levels),
+        training=resolve_training(
+            options.training, depth=len(hidden), rows=rows, updates=options.updates
+        ),
+        search=search,
+        search_network=None if search is None else network(search.hidden, search_layer),
+        search_treatment_units=0
+        if search is None
+        else _treatment_units(search.hidden[: search_layer - 1], "auto", levels),
+        screen=options.screen,
+        starts=options.starts,
+        ensemble=min(options.ensemble, options.starts),
+        folds=options.folds,
+        repeats=options.repeats,
+        seed=seed,
+        validation_fraction=options.validation_fraction,
+        clip=options.clip,
+        variance=influence_only(options.variance, "a continuous treatment")
+        if continuous
+        else ("paper" if options.variance == "auto" else options.variance),
+        outlier_limit=options.outlier_limit,
+        pack_bytes=options.pack_bytes,
+        imputations=options.imputations,
+        candidates=options.candidates,
+        neighbours=_fixed(options.neighbours),
+    )
+
+
+def adjustment(search: SearchOptions, whole: str | None) -> Literal["union", "own", "linear"]:
+    """How the final networks and the estimator adjust for the covariates found.
+
+    Parameters
+    ----------
+    search
+        What was asked for.
+    whole
+        What the fit has that needs the whole p(A|x), if anything: imputations do, and so do the
+        density ratios of mediators and the scores of doses.
+    """
+    if search.adjust == "linear" and whole is not None:
+        raise OptionError(
+            f"SearchOptions.adjust='linear' is not available with {whole}. Leave the option out, "
+            "or use adjust='union'."
+        )
+    if search.adjust == "auto":
+        return "linear" if whole is None else "union"
+    return search.adjust
+
+
+def influence_only(variance: VarianceChoice, what: str) -> VarianceKind:
+    """The variance of effects that have no other than that of their influence function.
+
+    Parameters
+    ----------
+    variance
+        As asked for.
+    what
+        What the fit has, for the message.
+    """
+    if variance == "paper":
+        raise OptionError(
+            f"variance='paper' is that of potential-outcome means, and with {what} the effects are "
+            "no differences of such means. Leave the option out, or use variance='influence'."
+        )
+    return "influence"
+
+
+def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neighbours | None:
+    """The neighbours as the options hold them, once checked."""
+    return neighbours if neighbours is None or isinstance(neighbours, tuple) else None
+
+
+def automatic_widths(rows: int) -> tuple[int, int, int]:
+    """Hidden units for so many training rows: width grows with the cube root of the sample.
+
+    The ridge of the slab, not the width, bounds the complexity of the fit; the width must only not
+    be in the way.
+    """
+    first = min(max(round(2.2 * rows ** (1 / 3)), 12), 64)
+    return first, max(4, 2 * first // 3), max(2, first // 3)
+
+
+def middle_layer(hidden: tuple[int, ...]) -> int:
+    """Layer of the treatment, from 1: those before describe covariates, those after see it."""
+    return (len(hidden) + 1) // 2
+
+
+def _treatment_units(below: tuple[int, ...], wanted: int | Literal["auto"], levels: int) -> int:
+    """Units of the treatment model in each layer below the treatment's."""
+    narrowest = min(below, default=2)
+    # L levels have L-1 predictors, which fewer units could not tell apart.
+    automatic = max(1, min(max(levels - 1, narrowest // 4), narrowest - 1))
+    units = automatic if wanted == "auto" else wanted
+    if units >= narrowest:
+        raise OptionError(
+            f"{units} unit(s) for the treatment model leave the outcome model none in a layer of "
+            f"{narrowest}: widen the layers before the treatment's, or lower treatment_units."
+        )
+    return units
+
+
+def resolve_training(
+    options: TrainingOptions, *, depth: int, rows: int, updates: int
+) -> TrainingOptions:
+    """Training options with numbers for every ``"auto"``.
+
+    Parameters
+    ----------
+    depth
+        Hidden layers h.
+    rows
+        Rows in an epoch.
+    updates
+        Parameter updates of a stage whose epochs are automatic.
+    """
+    automatic = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
+    batch = min(automatic if isinstance(options.batch_size, str) else options.batch_size, rows)
+    variance = _latent_variance(options.sampler, depth)
+    per_epoch = math.ceil(rows / batch)
+    epochs = max(math.ceil(updates / max(per_epoch, FEWEST_UPDATES_PER_EPOCH)), FEWEST_EPOCHS)
+    stages = tuple(_resolve_stage(stage, variance, epochs) for stage in options.stages)
+    return dataclasses.replace(
+        options,
+        batch_size=batch,
+        sampler=dataclasses.replace(options.sampler, variance=variance),
+        stages=stages,
+    )
+
+
+def _latent_variance(sampler: SamplerOptions, depth: int) -> tuple[float, ...]:
+    """σ_i² of the hidden layers, i = 1..h."""
+    variance = sampler.variance
+    if isinstance(variance, str):
+        # The theory's ladder σ_1² ≪ σ_2² ≪ … ≪ σ_h² ≪ 1: with a flat one, moving Y_i would change
+        # the residual of layer i+1 by as much as it explains.
+        variance = tuple(10.0 ** -(3 + 2 * (depth - i)) for i in range(1, depth + 1))
+    _check_length("SamplerOptions.variance", variance, depth, "hidden layer")
+    return variance
+
+
+def _resolve_stage(stage: StageOptions, variance: tuple[float, ...], epochs: int) -> StageOptions:
+    depth = len(variance)
+    rate = (DEFAULT_RATE,) * (depth + 1) if stage.rate == "auto" else stage.rate
+    # With ε_i = σ_i a first step lands where the layer's own density alone would put it.
+    step = tuple(map(math.sqrt, variance)) if stage.step == "auto" else stage.step
+    _check_length("StageOptions.rate", rate, depth + 1, "layer, the outcome's included")
+    _check_length("StageOptions.step", step, depth, "hidden layer")
+    return dataclasses.replace(
+        stage, epochs=epochs if stage.epochs == "auto" else stage.epochs, rate=rate, step=step
+    )
+
+
+def _check_length(option: str, values: tuple[float, ...], length: int, per: str) -> None:
+    if len(values) != length:
+        raise OptionError(
+            f"{option} needs one number per {per}: {length} for this network, got {len(values)}."
+        )

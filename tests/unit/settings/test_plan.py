@@ -1,0 +1,165 @@
+"""Plans: numbers for everything, from the data's shape alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+import cstonet as cs
+from cstonet.analyses.mediation.networks import mediation_plan
+from cstonet.data.design import Design
+from cstonet.errors import OptionError
+from cstonet.settings.options import SamplerOptions, StageOptions
+from cstonet.settings.plan import make_plan
+from cstonet.settings.presets import PRESETS, preset
+
+
+def design_of(n=120, p=6, **options):
+    data = cs.datasets.simulation2(n=n, p=p, seed=1, **options).data
+    return Design.from_formula("y ~ treat | .", data)
+
+
+def plan_of(design, options=None, **changes):
+    base = preset("calibrated") if options is None else options
+    make = make_plan if design.mediators is None else mediation_plan
+    return make(design, base.replace(**changes), preset="calibrated", seed=1)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_nothing_is_left_automatic(name):
+    plan = make_plan(design_of(), preset(name), preset=name, seed=0)
+    assert "auto" not in json.dumps(plan.to_dict())
+    depth = len(plan.network.layers) - 1
+    assert len(plan.training.sampler.variance) == depth
+    for stage in plan.training.stages:
+        assert len(stage.rate) == depth + 1
+        assert len(stage.step) == depth
+        assert all(0 < number < 1 for number in (*stage.rate, *stage.step))
+
+
+def test_json_is_the_plan():
+    plan = plan_of(design_of())
+    stored = json.loads(plan.to_json())
+    assert set(stored) == {field.name for field in dataclasses.fields(plan)}
+    assert stored == json.loads(json.dumps(plan.to_dict()))
+    assert stored["network"]["inputs"] == 6
+
+
+def test_what_was_given_stays():
+    plan = plan_of(design_of(), hidden=(7, 5), treatment_layer=1, starts=4, folds=2, clip=0.03)
+    assert plan.network_label == "6-7-5-1"
+    assert (plan.starts, plan.folds, plan.clip, plan.seed) == (4, 2, 0.03, 1)
+    treatment = plan.network.layers[0][-1]
+    assert (treatment.family, treatment.size, treatment.visible, treatment.feeds) == (
+        "bernoulli",
+        1,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hidden", "layer"), [((2,), 1), ((4, 3), 1), ((8, 4, 2), 2), ((8, 8, 4, 4), 2)]
+)
+def test_treatment_sits_in_the_middle(hidden, layer):
+    plan = plan_of(design_of(), hidden=hidden)
+    visible = [
+        number
+        for number, blocks in enumerate(plan.network.layers, start=1)
+        if any(block.visible for block in blocks)
+    ]
+    assert visible == [layer, len(hidden) + 1]
+
+
+def test_family_of_the_outcome():
+    assert plan_of(design_of()).network.layers[-1][0].family == "gaussian"
+    binary = plan_of(design_of(outcome="binomial"))
+    assert binary.network.layers[-1][0].family == "bernoulli"
+
+
+def test_variance_ladder_rises_towards_the_outcome():
+    """σ_1² ≪ σ_2² ≪ … ≪ 1, a hundred times from layer to layer."""
+    variance = plan_of(design_of(), hidden=(8, 6, 4)).training.sampler.variance
+    for below, above in zip(variance, (*variance[1:], 1.0), strict=True):
+        assert below * 99 < above
+
+
+def test_a_batch_is_never_larger_than_the_training_rows():
+    options = preset("calibrated")
+    large = options.replace(training=replace(options.training, batch_size=5000))
+    plan = plan_of(design_of(n=100), large, folds=2, validation_fraction=0.2)
+    assert plan.training.batch_size <= 100 / 2 * 0.8
+
+
+def test_small_samples_get_more_passes():
+    options = preset("calibrated")
+    options = options.replace(
+        training=replace(options.training, stages=(StageOptions(epochs="auto"),))
+    )
+    small, large = (
+        plan_of(design_of(n=n), options).training.stages[0].epochs for n in (200, 20_000)
+    )
+    assert small > large
+
+
+def test_equal_plans_are_equal_and_others_are_not():
+    design = design_of()
+    assert plan_of(design) == plan_of(design)
+    assert plan_of(design) != plan_of(design, clip=0.02)
+
+
+def test_lengths_must_match_the_layers():
+    options = preset("calibrated")
+    with_two = replace(options.training, sampler=SamplerOptions(variance=(1e-3, 1e-2)))
+    with pytest.raises(OptionError, match=r"variance needs one number per hidden layer: 3 .*got 2"):
+        plan_of(design_of(), options.replace(training=with_two, hidden=(8, 4, 3)))
+    short_rate = replace(options.training, stages=(StageOptions(epochs=1, rate=(0.1,)),))
+    with pytest.raises(OptionError, match=r"rate needs one number per layer.*: 3 .*got 1"):
+        plan_of(design_of(), options.replace(training=short_rate, hidden=(8, 4)))
+    long_step = replace(options.training, stages=(StageOptions(epochs=1, step=(0.1,) * 3),))
+    with pytest.raises(OptionError, match=r"step needs one number per hidden layer: 2 .*got 3"):
+        plan_of(design_of(), options.replace(training=long_step, hidden=(8, 4)))
+
+
+def test_step_is_the_root_of_the_variance():
+    plan = plan_of(design_of())
+    expected = [math.sqrt(v) for v in plan.training.sampler.variance]
+    assert list(plan.training.stages[0].step) == pytest.approx(expected)
+
+
+def test_treatment_needs_company_in_its_layer():
+    with pytest.raises(OptionError, match="Hidden layer 2 holds the treatment"):
+        plan_of(design_of(), hidden=(4, 1), treatment_layer=2)
+
+
+COMPLETE = "y ~ treat | ."
+INCOMPLETE = "missing covariates"
+
+
+@pytest.mark.parametrize(
+    ("what", "formula"),
+    [
+        ("a continuous treatment", "y ~ x1 | x2 + x3"),
+        ("mediators", "y ~ treat | x2 + x3 | x4"),
+        (INCOMPLETE, COMPLETE),
+    ],
+)
+def test_weights_leave_covariates_out_only_where_the_estimator_makes_up_for_it(what, formula):
+    data = cs.datasets.simulation2(n=120, p=6, seed=1).data
+    assert plan_of(Design.from_formula(COMPLETE, data)).search.adjust == "linear"
+    options = preset("calibrated")
+    asked = replace(options.search, adjust="linear")
+    assert plan_of(Design.from_formula(COMPLETE, data), search=asked).adjusts_linearly
+    if what == INCOMPLETE:
+        data.loc[:9, "x1"] = math.nan
+    design = Design.from_formula(formula, data, missing="mar" if what == INCOMPLETE else "raise")
+    plan = plan_of(design)
+    assert plan.search.adjust == "union"
+    assert plan.unites_supports
+    assert not plan.adjusts_linearly
+    with pytest.raises(OptionError, match=f"adjust='linear' is not available with {what}"):
+        plan_of(design, search=asked)
