@@ -10,8 +10,13 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from cstonet import datasets, errors
-from cstonet.analyses.arms.results import CausalResults
+from cstonet.analyses.arms.results import ArmsResults
+from cstonet.analyses.doses.response import DoseResponse
+from cstonet.analyses.doses.results import DoseResults
+from cstonet.analyses.mediation.results import MediationResults
+from cstonet.analyses.results import CausalResults
 from cstonet.model import CausalStoNet, fit
+from cstonet.reporting.inference import Effect
 from cstonet.settings import options
 
 __version__ = version("cstonet")
@@ -20,6 +25,11 @@ __all__ = [
     "fit",
     "CausalStoNet",
     "CausalResults",
+    "ArmsResults",
+    "DoseResults",
+    "MediationResults",
+    "DoseResponse",
+    "Effect",
     "datasets",
     "errors",
     "options",

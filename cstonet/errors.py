@@ -180,6 +180,10 @@ class NotAvailableError(CStoNetError):
     """The fit cannot give what was asked of it."""
 
 
+class NotOfThisFitError(NotAvailableError, AttributeError):
+    """Another kind of analysis has what was asked for; the message names what this one has."""
+
+
 class NumericalError(CStoNetError, RuntimeError):
     """The computation broke down, e.g. a loss that is not finite."""
 

@@ -1,50 +1,26 @@
-"""The model: a design that can be fitted. Thin: design, plan, training, estimation, results."""
+"""The model: data that can be fitted. Thin: read, plan, train, estimate, results."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cstonet.analyses.arms.results import CausalResults
-from cstonet.analyses.doses.estimation import estimate_doses
-from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.mediation.estimation import estimate as estimate_repetition
-from cstonet.analyses.mediation.estimation import (
-    mediation_nuisances,
-    mediation_selection,
-    mediator_table,
-)
-from cstonet.analyses.mediation.models import averaged
-from cstonet.analyses.mediation.networks import mediation_plan, train_mediation
-from cstonet.analyses.mediation.results import MediationResults
+from cstonet.analyses.base import Request
+from cstonet.analyses.registry import check_kind, choose_analysis
+from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.progress import progress_reporter
-from cstonet.crossfit.splits import check_folds
-from cstonet.crossfit.training import fold_numbers, thread_count, train_networks
-from cstonet.data.design import Design, Family, Missing, TreatmentKind
+from cstonet.crossfit.workforce import Workforce, thread_count
+from cstonet.data.columns import listing
+from cstonet.data.raw import Missing, RawData
+from cstonet.data.variables import Family
 from cstonet.errors import OptionError
-from cstonet.estimators import (
-    CrossFit,
-    Effects,
-    Imputations,
-    Nuisances,
-    effects_over_repetitions,
-    estimate_effects,
-    estimate_mediation,
-)
-from cstonet.imputation.held_out import impute
-from cstonet.network.trained import OUTCOME, TREATMENT, FittedNetworks, Prediction, mean_prediction
-from cstonet.search.selection import selection_table
 from cstonet.settings.options import FitOptions, check_seed
-from cstonet.settings.plan import Plan, make_plan
+from cstonet.settings.plan import Plan
 from cstonet.settings.presets import preset as preset_options
-
-# Spread over seeds, in standard errors, above which the summary mentions it.
-SPREAD_WORTH_NOTING = 0.1
 
 
 class CausalStoNet:
@@ -95,24 +71,15 @@ class CausalStoNet:
         *,
         names: Sequence[str] | None = None,
         family: Family | None = None,
-        treatment: TreatmentKind | None = None,
+        treatment: str | None = None,
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
         mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> None:
-        self.design = Design.from_arrays(
-            y,
-            treat,
-            X,
-            names=names,
-            family=family,
-            treatment=treatment,
-            reference=reference,
-            missing=missing,
-            weights=weights,
-            mediators=mediators,
-        )
+        _check_choices(family, treatment, missing)
+        raw = RawData.from_arrays(y, treat, X, names=names, weights=weights, mediators=mediators)
+        self._read(raw, Request(family, treatment, reference, missing))
 
     @classmethod
     def from_formula(
@@ -121,7 +88,7 @@ class CausalStoNet:
         data: pd.DataFrame,
         *,
         family: Family | None = None,
-        treatment: TreatmentKind | None = None,
+        treatment: str | None = None,
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
@@ -139,17 +106,17 @@ class CausalStoNet:
         family, treatment, reference, missing, weights
             As for the class; ``weights`` may also name a column.
         """
+        _check_choices(family, treatment, missing)
         model = cls.__new__(cls)
-        model.design = Design.from_formula(
-            formula,
-            data,
-            family=family,
-            treatment=treatment,
-            reference=reference,
-            missing=missing,
-            weights=weights,
-        )
+        raw = RawData.from_formula(formula, data, weights)
+        model._read(raw, Request(family, treatment, reference, missing))
         return model
+
+    def _read(self, raw: RawData, request: Request) -> None:
+        """Choose the analysis that the variables are for, and let it read them."""
+        raw = raw.without_gaps() if request.missing == "drop" else raw
+        self.analysis = choose_analysis(raw, request.kind)
+        self.design = self.analysis.read(raw, request)
 
     def plan(
         self,
@@ -170,8 +137,8 @@ class CausalStoNet:
             if value is not None or name not in ("starts", "folds")
         }
         label = preset if options is None else "custom"
-        make = make_plan if self.design.mediators is None else mediation_plan
-        return make(self.design, base.replace(**given), preset=label, seed=check_seed(seed))
+        seed = check_seed(seed)
+        return self.analysis.plan(self.design, base.replace(**given), preset=label, seed=seed)
 
     def fit(
         self,
@@ -210,153 +177,30 @@ class CausalStoNet:
         Returns
         -------
         CausalResults
-            :class:`~cstonet.analyses.mediation.results.MediationResults` if there are mediators.
+            Those of the analysis: :class:`~cstonet.ArmsResults`, :class:`~cstonet.DoseResults` or
+            :class:`~cstonet.MediationResults`.
         """
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
-        threads = thread_count(n_jobs)
-        design = self.design
-        check_folds(design.treatment, design.treatment_levels, plan.folds, design.weights)
-        if design.mediators is not None:
-            return self._fit_mediation(plan, threads, progress, began)
+        threads, analysis, design = thread_count(n_jobs), self.analysis, self.design
+        design.treatment.check_folds(plan.folds, design.weights)
         with progress_reporter(progress) as report:
-            networks, data = train_networks(design, plan, threads=threads, progress=report)
-        if design.dose is not None:
-            selection = selection_table(design.covariates, networks)
-            doses = estimate_doses(design, design.dose, plan, networks, data.covariates, selection)
-            return DoseResults(
-                design=design,
-                plan=plan,
-                estimates=doses,
-                selection=selection,
-                networks=networks,
-                notes=training_notes(networks) + spread_note(doses.effects, doses.repetitions),
-                runtime=time.perf_counter() - began,
-            )
-
-        def nuisances_at(prediction: Prediction, repetition: int | None = None) -> Nuisances:
-            columns = networks.linear_covariates(repetition)
-            linear = data.covariates.gather(np.arange(len(design.y)), columns)
-            return Nuisances(
-                y=design.y,
-                treatment=design.treatment,
-                mu=prediction.mu,
-                propensity=prediction.propensity,
-                weights=design.weights,
-                fold=fold_numbers(networks.splits, plan.folds, len(design.y), repetition or 0),
-                linear=linear.astype(np.float64) if len(columns) else None,
-            )
-
-        def estimate(nuisances: Nuisances) -> Effects:
-            return estimate_effects(
-                nuisances,
-                levels=design.treatment_levels,
-                clip=plan.clip,
-                variance=plan.variance,
-                kind="binary" if design.treatment_kind == "binary" else "multilevel",
-            )
-
-        predictions = networks.predict_out_of_fold(data.covariates)
-        imputed: Imputations | None = None
-        alone: Sequence[Imputations | None] = [None] * len(predictions)
-        if networks.gaps is not None:
-            imputed, alone = impute(
-                networks, networks.imputation, data, networks.gaps, plan.imputations
-            )
-        average = CrossFit(nuisances_at(mean_prediction(predictions)), imputed)
-        repetitions = [
-            CrossFit(nuisances_at(prediction, number), own)
-            for number, (prediction, own) in enumerate(zip(predictions, alone, strict=True))
-        ]
-        singles = [repetition.effects(estimate) for repetition in repetitions]
-        effects = effects_over_repetitions(average.effects(estimate), singles)
-        return CausalResults(
-            design=design,
-            plan=plan,
-            effects=effects,
-            nuisances=average.mean,
-            repetitions=repetitions,
-            selection=selection_table(
-                design.covariates,
-                networks,
-                design.treatment_levels if design.treatment_kind == "multilevel" else (),
-            ),
-            networks=networks,
-            notes=training_notes(networks) + spread_note(effects, singles),
-            runtime=time.perf_counter() - began,
-            imputations=imputed,
-        )
-
-    def _fit_mediation(
-        self, plan: Plan, threads: int, progress: object, began: float
-    ) -> MediationResults:
-        """The same steps with mediators between treatment and outcome."""
-        design = self.design
-        with progress_reporter(progress) as report:
-            networks, repetitions = train_mediation(design, plan, threads=threads, progress=report)
-        fold = fold_numbers(networks.outcome.splits, plan.folds, len(design.y))
-        nuisances = mediation_nuisances(design, averaged(repetitions), fold)
-        singles = [estimate_repetition(design, one, fold, plan.clip) for one in repetitions]
-        estimated = estimate_mediation(nuisances, clip=plan.clip).over_repetitions(singles)
-        return MediationResults(
-            design=design,
-            plan=plan,
-            estimated=estimated,
-            mediation=nuisances,
-            mediators=mediator_table(design, networks, repetitions, fold, plan.clip),
-            selection=mediation_selection(design, networks),
-            networks=networks,
-            notes=training_notes(networks.outcome)
-            + training_notes(networks.mediator, (("mediator", OUTCOME),))
-            + spread_note(estimated.effects, [single.effects for single in singles]),
-            runtime=time.perf_counter() - began,
-        )
+            trained = analysis.train(design, plan, Workforce(threads, report))
+        nuisances = analysis.nuisances(design, plan, trained)
+        estimates = analysis.estimate(design, plan, nuisances)
+        runtime = time.perf_counter() - began
+        return analysis.results(design, plan, trained, nuisances, estimates, runtime)
 
 
-def training_notes(
-    networks: FittedNetworks,
-    models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
-) -> tuple[str, ...]:
-    """What a reader of the summary should know about the training."""
-    notes = []
-    if networks.failures:
-        notes.append(
-            f"{len(networks.failures)} of {len(networks.failures) + len(networks.networks)} starts "
-            f"diverged and were left out (first: {networks.failures[0]})."
-        )
-    for model, block in models:
-        empty = sum(not any(net.selects(block).any() for net in fold) for fold in networks.chosen)
-        if empty:
-            notes.append(
-                f"In {empty} of {len(networks.chosen)} folds no covariate was found for the "
-                f"{model} model."
-            )
-    return tuple(notes)
-
-
-def spread_note(effects: Effects, repetitions: Sequence[Effects]) -> tuple[str, ...]:
-    """Say how far another seed would move the contrasts, if that is worth knowing.
-
-    Each repetition of the cross-fitting deals the rows, searches and starts anew, as another seed
-    would; the estimate averages them.
-    """
-    if len(repetitions) < 2:
-        return ()
-    k = effects.n_contrasts
-    singles = np.array([single.estimates for single in repetitions])[:, :k]
-    moved = singles.var(axis=0, ddof=1) / len(singles)
-    if effects.between is not None:  # (1 + 1/M) B; the mean of other imputations moves by B/M
-        moved += np.diag(effects.between)[:k] / (effects.imputations + 1)
-    # Not the effects' own standard errors: the spread is in them.
-    variance = np.mean([single.standard_errors[:k] ** 2 for single in repetitions], axis=0)
-    spreads = np.sqrt(moved / variance)
-    spread, name = spreads.max(), effects.names[int(np.argmax(spreads))]
-    if not spread > SPREAD_WORTH_NOTING:
-        return ()
-    return (
-        f"Another seed would move the {name} by about {spread:.2f} standard errors, "
-        f"judging by its {len(singles)} repetitions; more repeats= reduce this.",
-    )
+def _check_choices(family: object, treatment: object, missing: object) -> None:
+    """Raise OptionError unless each is one of its choices."""
+    for name, value, choices in (
+        ("family", family, (*get_args(Family), None)),
+        ("missing", missing, get_args(Missing)),
+    ):
+        if value not in choices:
+            raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")
+    check_kind(treatment)
 
 
 def fit(
@@ -365,7 +209,7 @@ def fit(
     *,
     preset: str = "calibrated",
     family: Family | None = None,
-    treatment: TreatmentKind | None = None,
+    treatment: str | None = None,
     reference: Any = None,
     missing: Missing = "raise",
     weights: ArrayLike | str | None = None,

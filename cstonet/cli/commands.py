@@ -16,7 +16,9 @@ import pandas as pd
 
 from cstonet import datasets
 from cstonet.cli.flags import add_flag, is_flag, parameter_docs
-from cstonet.data.design import Family, Missing, TreatmentKind
+from cstonet.data.raw import Missing
+from cstonet.data.treatment import TreatmentKind
+from cstonet.data.variables import Family
 from cstonet.errors import CStoNetError, DataError
 from cstonet.model import CausalStoNet, fit
 from cstonet.reporting.inference import check_alpha
@@ -24,7 +26,7 @@ from cstonet.settings.options import FitOptions
 from cstonet.settings.presets import PRESETS
 
 if TYPE_CHECKING:
-    from cstonet.analyses.arms.results import CausalResults
+    from cstonet.analyses.results import CausalResults
 
 SIMULATIONS: dict[
     str,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cstonet.crossfit.training import Progress
 from cstonet.errors import OptionError
+
+Progress = Callable[[int, int], object]
 
 
 @contextmanager
@@ -37,3 +38,10 @@ def progress_reporter(progress: object) -> Iterator[Progress | None]:
         raise OptionError(
             f"progress must be None, True or a function of (done, total); got {progress!r}."
         )
+
+
+def part_of(progress: Progress | None, number: int, parts: int) -> Progress | None:
+    """Progress of one of several trainings of equal length, counted as its share of all."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * total + done, parts * total)

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.data.roles import counted
-from cstonet.errors import OneArmedError, TooFewRowsError
-
-# First words of the seed sequences, so that folds and validation rows have streams of their own.
-_FOLDS, _VALIDATION = 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Rows of one fold: trained on, held out within training, and left for prediction."""
-
-    fit: NDArray[np.int64]
-    validation: NDArray[np.int64]
-    test: NDArray[np.int64]
+from cstonet.network.training_data import Split
+from cstonet.streams import Stream
 
 
 def make_splits(
@@ -52,17 +38,20 @@ def make_splits(
     trainable : (n,)
         Rows that may be trained on; the others (of weight zero) are predicted only.
     """
-    splits = []
+    splits: list[Split] = []
     # Dealt apart, rows that only predict leave the folds of the others as they would be without.
     dealt = strata + (strata.max() + 1) * ~trainable
     for repeat in range(repeats):
-        fold = assign_folds(dealt, folds, np.random.default_rng([_FOLDS, seed, repeat]))
+        fold = assign_folds(dealt, folds, Stream.FOLDS.generator(seed, repeat))
         for k in range(folds):
             train = np.flatnonzero(trainable & ((fold != k) | (folds == 1)))
-            rng = np.random.default_rng([_VALIDATION, seed, repeat, k])
+            rng = Stream.VALIDATION.generator(seed, repeat, k)
             held_out = _spread_sample(strata[train], validation_fraction, rng)
             splits.append(
                 Split(
+                    index=len(splits),
+                    repetition=repeat,
+                    number=k,
                     fit=train[~held_out],
                     validation=train[held_out],
                     test=np.flatnonzero(fold == k),
@@ -93,45 +82,3 @@ def _spread_sample(
         rows = rng.permutation(np.flatnonzero(strata == code))
         chosen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
     return chosen
-
-
-def check_folds(
-    treatment: NDArray[np.int64],
-    levels: tuple[object, ...],
-    folds: int,
-    weights: NDArray[np.float64] | None = None,
-) -> None:
-    """Raise an error unless every fold can train on at least two units of each arm.
-
-    Parameters
-    ----------
-    treatment : (n,)
-        Codes into `levels`.
-    levels
-        The treatment's values.
-    folds
-        Number of folds.
-    weights : (n,) or None
-        Row weights; rows of weight zero train nothing.
-
-    Raises
-    ------
-    TooFewRowsError, OneArmedError
-    """
-    treatment = counted(treatment, weights)
-    n, positive = len(treatment), "" if weights is None else " with positive weight"
-    if folds > n:
-        raise TooFewRowsError(
-            f"{folds} folds need at least {folds} rows{positive}, but there are {n}. Use fewer "
-            "folds, or folds=1 to train and estimate on the same rows."
-        )
-    # One unit per fold leaves two or more to train on, whichever fold is left out, from three
-    # folds on; two folds need two units each.
-    needed = folds if folds >= 3 else 2 * folds
-    for code, level in enumerate(levels):
-        units = int(np.sum(treatment == code))
-        if units < needed:
-            raise OneArmedError(
-                f"Treatment arm {level!r} has {units} unit(s){positive}; with {folds} fold(s) an "
-                f"effect needs at least {needed} in each arm. Use fewer folds, or more data."
-            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,11 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import check_no_identifier, listing
 from cstonet.data.covariates import CovariateSpec, LevelBlock, NumericBlock
 from cstonet.data.sources import Sources
-from cstonet.errors import EmptyArmWarning, MissingValuesError, NotAvailableError
+from cstonet.errors import MissingValuesError, NotAvailableError
 
 Mechanism = Literal["mar", "mnar"]
 
@@ -221,23 +219,6 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     if in_other:
         other = sources.filled(in_other).other
     return Filled(Sources(numeric, other), missing, values)
-
-
-def warn_of_empty_arms(
-    gaps: CovariateGaps, codes: NDArray[np.int64], levels: tuple[Any, ...], treatment: str
-) -> None:
-    """Warn of columns without a value in an arm; codes (n,) are -1 in rows of weight zero."""
-    for code, level in enumerate(levels):
-        arm = codes == code
-        empty = [variable.name for variable in gaps.variables if variable.missing[arm].all()]
-        if empty:
-            warnings.warn(
-                f"{listing(empty)}: no value where {treatment} is {level!r}. What is imputed there "
-                "rests on the model alone, and so does adjusting for it: better leave such columns "
-                "out.",
-                EmptyArmWarning,
-                stacklevel=caller_stacklevel(),
-            )
 
 
 def _missing_of(sources: Sources) -> dict[str, NDArray[np.bool_]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,31 @@ _PROBE_UNITS = 64  # rows that do so if the units may differ
 _FAR = 1000.0
 
 
+class Copied(Protocol):
+    """What a treatment says about copies of itself."""
+
+    def check_no_copy(
+        self,
+        X: NDArray[np.floating],
+        names: Sequence[str],
+        y: NDArray[np.float64],
+        outcome: str,
+        rows: NDArray[np.int64] | slice,
+    ) -> None:
+        """Refuse covariates of some rows that are the treatment."""
+
+    def compares(self, rows: NDArray[np.bool_]) -> bool:
+        """Whether some rows have different treatments, all that there are."""
+
+
 def check_copies(
     X: NDArray[np.floating],
     names: Sequence[str],
     *,
     y: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    dose: NDArray[np.float64] | None,
-    counts: NDArray[np.bool_],
     outcome: str,
-    treatment: str,
+    treatment: Copied,
+    counts: NDArray[np.bool_],
     gaps: Sequence[tuple[tuple[int, ...], NDArray[np.bool_]]] = (),
 ) -> None:
     """Refuse covariates that are the treatment or the outcome, in the rows that count.
@@ -39,29 +55,24 @@ def check_copies(
     ----------
     X : (n, p)
         Covariates, called `names`.
-    y, codes, dose : (n,)
-        Outcome, codes of the treatment, and its values if it is continuous.
+    y : (n,)
+        Outcome, called `outcome`.
+    treatment : Arms or Dose
+        The treatment.
     counts : (n,)
         Rows of positive weight.
-    outcome, treatment : str
-        Names of the two.
     gaps : sequence of (columns, missing)
         Covariates with missing values, and where (n,): X holds start values there.
     """
     rows = slice(None) if counts.all() else np.flatnonzero(counts)
-    if dose is None:
-        check_no_treatment(X[rows], names, codes[rows], treatment)
-    else:
-        check_no_dose(X[rows], names, dose[rows], treatment)
-        check_dose_is_no_outcome(dose[rows], y[rows], treatment, outcome)
+    treatment.check_no_copy(X[rows], names, y[rows], outcome, rows)
     check_no_outcome(X[rows], names, y[rows], outcome)
     for columns, missing in gaps:
         # Where the column has values: the start values elsewhere hide a copy.
         there, own = counts & ~missing, list(columns)
-        arms = np.unique(codes[there]).size == np.unique(codes).size
-        if arms and there.sum() >= _ROWS_FOR_A_COPY:
-            part, labels = X[there][:, own], [names[j] for j in own]
-            check_no_treatment(part, labels, codes[there], treatment)
+        if treatment.compares(there) and there.sum() >= _ROWS_FOR_A_COPY:
+            part, labels, places = X[there][:, own], [names[j] for j in own], np.flatnonzero(there)
+            treatment.check_no_copy(part, labels, y[there], outcome, places)
             check_no_outcome(part, labels, y[there], outcome)
 
 

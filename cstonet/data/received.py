@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cstonet.data.columns import as_frame, listing
-from cstonet.data.roles import Vector
+from cstonet.data.variables import Vector
 from cstonet.errors import FormulaError, MissingValuesError, NotAvailableError, UnknownColumnError
 
 # Rows with different treatments that an expression is tried on.

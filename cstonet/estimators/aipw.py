@@ -28,6 +28,8 @@ class Effects:
     names : tuple of str, length k
         "ATE", then "POM[level]" for every level of the treatment. If it is multilevel,
         "ATE[b-a]" for every level b against the reference a in place of "ATE".
+    n_contrasts : int
+        How many of the effects are contrasts. They come first, means last.
     estimates : (k,) float64
         Point estimates.
     covariance : (k, k) float64
@@ -52,6 +54,7 @@ class Effects:
     """
 
     names: tuple[str, ...]
+    n_contrasts: int
     estimates: FloatArray
     covariance: FloatArray
     influence: FloatArray
@@ -63,11 +66,6 @@ class Effects:
     between: FloatArray | None = None
     imputations: int = 0
     n_counted: int = 0
-
-    @property
-    def n_contrasts(self) -> int:
-        """How many of the effects are contrasts. They come first, the means "POM[level]" last."""
-        return sum(not name.startswith("POM[") for name in self.names)
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -147,6 +145,7 @@ def estimate_effects(
     ates = ["ATE"] if kind == "binary" else [f"ATE[{other}-{reference}]" for other in others]
     return Effects(
         names=(*ates, *(f"POM[{level}]" for level in levels)),
+        n_contrasts=len(ates),
         estimates=contrasts @ means,
         covariance=contrasts @ covariance @ contrasts.T,
         influence=(signal + noise) @ contrasts.T,

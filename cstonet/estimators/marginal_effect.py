@@ -54,6 +54,7 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     influence: FloatArray = weights * (scores - estimate)
     return Effects(
         names=(NAME,),
+        n_contrasts=1,
         estimates=np.array([estimate]),
         covariance=np.array([[np.mean(influence**2) / nuisances.n]]),
         influence=influence[:, None],

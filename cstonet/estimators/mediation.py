@@ -130,6 +130,7 @@ class MediationEffects:
         return dataclasses.replace(
             self.effects,
             names=(PROPORTION,),
+            n_contrasts=1,
             estimates=np.array([share]),
             covariance=np.atleast_2d(gradient @ self.effects.covariance @ gradient),
             influence=influence[:, None],
@@ -208,6 +209,7 @@ def estimate_mediation(nuisances: MediationNuisances, *, clip: float) -> Mediati
     return MediationEffects(
         effects=Effects(
             names=EFFECTS,
+            n_contrasts=len(EFFECTS),
             estimates=to_effects @ means,
             covariance=to_effects @ (influence.T @ influence / n**2) @ to_effects.T,
             influence=influence @ to_effects.T,

@@ -87,6 +87,7 @@ def estimate_target(
     variance = float(np.mean(errors**2)) / nuisances.n
     return Effects(
         names=(name,),
+        n_contrasts=1,
         estimates=np.array([estimate]),
         covariance=np.array([[variance]]),
         influence=influence[:, None],

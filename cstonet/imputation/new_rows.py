@@ -12,23 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from cstonet import _core
+from cstonet.imputation.candidates import ImputationModel
 from cstonet.imputation.conditionals import SWEEPS, Entries
 from cstonet.imputation.missingness import MissingnessModel
 from cstonet.imputation.noise import SharedNoise
 from cstonet.imputation.regressions import FloatArray
-
-if TYPE_CHECKING:
-    from cstonet.imputation.imputation import ImputationModel
-
-# First word of the seed sequences of draws for new rows.
-_NEW_ROWS = 6
+from cstonet.streams import Stream
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +75,7 @@ class CompletedRows:
         """
         covariates = model.covariates.on_rows(missing)
         entries = Entries.of(covariates.variables, np.ones(len(missing), dtype=bool))
-        noise = SharedNoise((_NEW_ROWS, *seed), sweeps=SWEEPS, draws=draws)
+        noise = SharedNoise((Stream.NEW_ROWS, *seed), sweeps=SWEEPS, draws=draws)
         return cls(
             data=data,
             entries=entries,

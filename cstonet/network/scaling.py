@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.data.units import weighted_moments
 
 # Columns whose moments are computed together: bounds the memory of the float64 temporaries.
 _COLUMNS_AT_ONCE = 512
@@ -59,23 +60,15 @@ def column_scaling(
             block, used = block[weights > 0], weights[weights > 0]
         else:
             used = None
-        mean, spread = _moments(block, used)
+        mean, spread = weighted_moments(block, used)
         wild = np.flatnonzero(np.max(np.abs(block - mean), axis=0) > limit * spread)
         if len(wild):
-            mean[wild], spread[wild] = _moments(_brought_in(block[:, wild]), used)
+            mean[wild], spread[wild] = weighted_moments(_brought_in(block[:, wild]), used)
         center[columns] = mean
         # A column is constant when its spread is rounding error of its level.
         varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
         np.divide(1.0, spread, out=inverse_scale[columns], where=varies)
     return Scaling(center, inverse_scale, limit)
-
-
-def _moments(
-    x: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and standard deviations of columns, each shape (k,)."""
-    mean = np.average(x, axis=0, weights=weights)
-    return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weights))
 
 
 def _brought_in(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,29 +81,3 @@ def _brought_in(x: NDArray[np.float64]) -> NDArray[np.float64]:
     spread = np.median(np.abs(x - median), axis=0) / _NORMAL_MAD
     reach = np.where(spread > 0, _ROBUST_LIMIT * spread, np.inf)
     return np.clip(x, median - reach, median + reach)
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeScale:
-    """Location and scale of the outcome; (0, 1) for a binary one."""
-
-    center: float
-    scale: float
-
-    @classmethod
-    def of(
-        cls, y: NDArray[np.float64], family: str, weights: NDArray[np.float64] | None = None
-    ) -> OutcomeScale:
-        """The scale the network works on for this outcome, shape (n,)."""
-        if family == "binomial":
-            return cls(0.0, 1.0)
-        mean, spread = _moments(y[:, None], weights)
-        return cls(float(mean[0]), float(spread[0]))
-
-    def standardise(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Outcome to network units."""
-        return (y - self.center) / self.scale
-
-    def restore(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Network units to the outcome's."""
-        return mean * self.scale + self.center

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from cstonet.errors import OptionError
+from cstonet.data.variables import BlockFamily
 from cstonet.settings.options import Activation
-
-BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+from cstonet.settings.plan import Architecture
 
 # Latent units that each hidden layer gains per outcome after the first.
 _UNITS_PER_OUTCOME = 4
@@ -58,9 +56,10 @@ class NetworkSpec:
         return tuple(sum(block.size for block in layer) for layer in self.layers)
 
     @property
-    def label(self) -> str:
-        """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
-        return "-".join(str(n) for n in (self.inputs, *self.units))
+    def n_weights(self) -> int:
+        """Weights if every unit were connected to all of the layer below."""
+        sources = (self.inputs, *self.units[:-1])
+        return sum(a * b for a, b in zip(sources, self.units, strict=True))
 
     @property
     def treatment_layer(self) -> int:
@@ -101,37 +100,23 @@ class NetworkSpec:
 
 
 def causal_network(
-    inputs: int,
-    hidden: tuple[int, ...],
-    treatment_layer: int,
-    *,
-    outcome: BlockFamily,
-    levels: int = 2,
-    continuous: bool = False,
-    activation: Activation = "tanh",
-    treatment_weight: float = 1.0,
+    plan: Architecture, *, treatment: BlockFamily, outcome: BlockFamily
 ) -> NetworkSpec:
-    """The Causal-StoNet of a treatment with so many levels (paper Fig. 1).
+    """The Causal-StoNet of a treatment of this family (paper Fig. 1).
 
-    One unit of hidden layer ``treatment_layer`` is the visible treatment. A treatment of L > 2
-    levels is a categorical block of L-1 units, the first level being zero in all of them; the
-    layer is widened by the L-2 further units, so that the latent units do not depend on L. A
-    continuous treatment is a gaussian unit.
+    One unit of the treatment's hidden layer is the visible treatment. A treatment of L > 2 levels
+    is a categorical block of L-1 units, the first level being zero in all of them; the layer is
+    widened by the L-2 further units, so that the latent units do not depend on L. A continuous
+    treatment is a gaussian unit.
     """
-    if hidden[treatment_layer - 1] < 2:
-        raise OptionError(
-            f"Hidden layer {treatment_layer} holds the treatment and needs at least one unit "
-            f"besides: give it 2 or more units in hidden={hidden}."
-        )
+    visible = Block(
+        treatment, plan.visible_units, visible=True, feeds=True, weight=plan.treatment_weight
+    )
     layers: list[tuple[Block, ...]] = []
-    family: BlockFamily = "bernoulli" if levels == 2 else "categorical"
-    if continuous:
-        family, levels = "gaussian", 2
-    treatment = Block(family, levels - 1, visible=True, feeds=True, weight=treatment_weight)
-    for number, width in enumerate(hidden, start=1):
-        if number == treatment_layer:
-            layers.append((Block("gaussian", width - 1, visible=False, feeds=True), treatment))
+    for number, width in enumerate(plan.hidden, start=1):
+        if number == plan.treatment_layer:
+            layers.append((Block("gaussian", width - 1, visible=False, feeds=True), visible))
         else:
             layers.append((Block("gaussian", width, visible=False, feeds=True),))
     layers.append((Block(outcome, 1, visible=True, feeds=False),))
-    return NetworkSpec(inputs, activation, tuple(layers))
+    return NetworkSpec(plan.inputs, plan.activation, tuple(layers))

@@ -1,4 +1,4 @@
-"""Sparse structures: which covariates feed which model, as masks, and which ones may."""
+"""Sparse structures: which covariates feed which model, as masks."""
 
 from __future__ import annotations
 
@@ -79,35 +79,32 @@ class Structure:
         return masks
 
 
-@dataclass(frozen=True, slots=True)
-class SearchScope:
-    """What a search may do beside what the data say; by default, everything.
+@dataclass(frozen=True, slots=True, eq=False)
+class Wiring:
+    """A network on some of the covariates, with the weights it may have.
 
     Attributes
     ----------
-    models
-        The models whose supports are searched for.
-    always
-        Covariates that the outcome model holds from the start and never drops.
-    one_of
-        Covariates of which the outcome model always holds at least one.
-    familiar
-        Covariates that are tested at the bar of few, as are those that the other model holds.
-    barred
-        Covariates that cannot explain the treatment.
-    adjust
-        Covariates that a network with united supports uses beside those found.
+    spec
+        Its layers, on so many inputs.
+    inputs : (q,)
+        Indices of the covariates that it reads.
+    masks
+        Per layer: ones where a weight may be, shape (inputs, units); None: everywhere.
     """
 
-    models: tuple[Model, ...] = ("outcome", "treatment")
-    always: tuple[int, ...] = ()
-    one_of: tuple[int, ...] = ()
-    familiar: tuple[int, ...] = ()
-    barred: tuple[int, ...] = ()
-    adjust: tuple[int, ...] = ()
+    spec: NetworkSpec
+    inputs: NDArray[np.int64]
+    masks: list[NDArray[np.float32]] | None
 
-    def united(self, found: Structure) -> Structure:
-        """Models on the covariates found for either, as far as the scope lets them."""
-        both = tuple(dict.fromkeys(found.united.outcome + self.adjust))
-        allowed = both if "treatment" in self.models else ()
-        return Structure(tuple(j for j in allowed if j not in self.barred), both)
+    @classmethod
+    def sparse(cls, spec: NetworkSpec, structure: Structure, treatment_units: int) -> Wiring:
+        """The network that a structure allows, see :meth:`Structure.masks`."""
+        inputs = structure.inputs
+        narrow = spec.with_inputs(len(inputs))
+        return cls(narrow, inputs, structure.masks(narrow, treatment_units))
+
+    @classmethod
+    def dense(cls, spec: NetworkSpec) -> Wiring:
+        """Every covariate connected with every unit of the first layer."""
+        return cls(spec, np.arange(spec.inputs), None)

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from cstonet.data.roles import TreatmentKind
+from cstonet.data.treatment import ArmsKind
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import FloatArray, arm_weights
@@ -25,7 +25,7 @@ def overlap(
     *,
     levels: Sequence[object],
     clip: float,
-    kind: TreatmentKind = "binary",
+    kind: ArmsKind = "binary",
 ) -> pd.DataFrame:
     """Distribution of the estimated propensity in each arm.
 
@@ -85,7 +85,7 @@ def balance(
     covariates: Sequence[str],
     levels: Sequence[object],
     clip: float,
-    kind: TreatmentKind = "binary",
+    kind: ArmsKind = "binary",
 ) -> pd.DataFrame:
     """Standardised mean differences before and after weighting, as the estimator does it.
 

@@ -14,14 +14,13 @@ from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.settings.checks import is_real
+from cstonet.streams import Stream
 
 # Below this share of what its terms would give, the variance of a contrast is rounding error; so
 # is the smallest eigenvalue of the correlation of several contrasts. Rounding leaves about 1e-15.
 _SINGULAR = 1e-11
 # Draws of the multiplier bootstrap: a 95 % critical value near 2.3 then has an error of 0.01.
 _DRAWS = 20_000
-# First word of their seed sequence, so that they have a stream of their own.
-_MULTIPLIERS = 3
 
 
 def check_alpha(alpha: float) -> None:
@@ -156,7 +155,7 @@ def largest_quantile_by_influence(influence: FloatArray, alpha: float, seed: int
     studentised = influence / np.where(scale > 0, scale, 1.0)
     # A square root of the correlations that allows them to be singular.
     root = np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r")
-    draws = np.random.default_rng([_MULTIPLIERS, seed]).standard_normal((_DRAWS, len(root)))
+    draws = Stream.MULTIPLIERS.generator(seed).standard_normal((_DRAWS, len(root)))
     return float(np.quantile(np.abs(draws @ root).max(axis=1), 1 - alpha))
 
 
@@ -185,7 +184,7 @@ def largest_quantile(
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    rng = np.random.default_rng([_MULTIPLIERS, seed])
+    rng = Stream.MULTIPLIERS.generator(seed)
     largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root.T).max(axis=1)
     if freedom is not None:
         largest /= np.sqrt(rng.chisquare(least, _DRAWS) / least)
@@ -343,15 +342,6 @@ class EffectInference:
         freedom = joint_freedom(self.effects, matrix)
         return self._wald_results(freedom).wald_test((matrix, values), scalar=True)
 
-    def test_equal_arms(self) -> Any:
-        """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.
-
-        Returns
-        -------
-        statsmodels.stats.contrast.ContrastResults
-        """
-        return self.wald_test(np.eye(len(self.effects.names))[: self.effects.n_contrasts])
-
     def _series(self, values: FloatArray) -> pd.Series[float]:
         return pd.Series(values, index=list(self.effects.names), copy=True)
 
@@ -382,8 +372,8 @@ class EffectInference:
         return variances
 
     def _identity(self) -> str:
-        names, means = self.effects.names, self.effects.n_contrasts
-        return f"{names[0]} is {names[means + 1]} - {names[means]} by definition"
+        """Why hypotheses may depend on each other; siblings can be more precise."""
+        return "Some effects are sums or differences of others"
 
     def _wald_results(self, freedom: FloatArray | float | None) -> Any:
         """The estimates as statsmodels results, for its tests; t and F if there is a freedom."""

@@ -25,13 +25,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
-from cstonet.network.structure import Model, SearchScope, Structure
+from cstonet.network.structure import Model, Structure
+from cstonet.search.scope import SearchScope
 from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
 from cstonet.search.working import Working, WorkingNetworks
 from cstonet.settings.options import SearchOptions
@@ -76,7 +77,7 @@ class StructureSearch:
 
     def __init__(
         self,
-        networks: WorkingNetworks,
+        networks: WorkingNetworks[Any],
         options: SearchOptions,
         *,
         screen: int | None = None,
@@ -212,7 +213,8 @@ class StructureSearch:
         A score is divided by its own spread. Where a square or a product acts, the residuals are
         so long-tailed that it stays small however strong the signal is; ranks have no tails.
         """
-        if self._round >= self._options.rounds or self._networks.data.family == "binomial":
+        families = self._networks.data.families
+        if self._round >= self._options.rounds or "gaussian" not in families:
             return structure
         weights, one = self._weights(), np.ones((len(self._rows), 1))
         working = self._networks.kept(structure)
@@ -223,7 +225,9 @@ class StructureSearch:
             return centred
 
         predictors = []
-        for part in working.outcome:
+        for family, part in zip(families, working.outcome, strict=True):
+            if family == "binomial":  # residuals of two values have no tails
+                continue
             simple = part.directions[:, : part.main]
             predictors.append(Scored(ranks(part.residual), simple, main=part.main))
             predictors.append(Scored(ranks(np.abs(part.residual)), one, main=1))

@@ -3,28 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.network.trained import OUTCOME, TREATMENT, FittedNetworks
+from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
+from cstonet.search.scope import Adjustment
 
 # Share of the networks that must select a covariate. A covariate that stands in for another one,
 # or is a chance finding of some rows, is found in some folds and not in others.
 STABLE = 0.75
 
 
-def selection_table(
-    covariates: tuple[str, ...], fitted: FittedNetworks, levels: Sequence[object] = ()
-) -> pd.DataFrame:
+class SearchedFold(Protocol):
+    """What the selection asks of a fold."""
+
+    @property
+    def adjustment(self) -> Adjustment:
+        """What its search found."""
+
+    @property
+    def networks(self) -> tuple[TrainedNetwork, ...]:
+        """Its chosen networks."""
+
+    @property
+    def starts(self) -> tuple[TrainedNetwork, ...]:
+        """All of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Which covariates were selected, and out of how many supports.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per covariate, see :func:`select`.
+    supports : int
+        Number of supports behind the counts.
+    """
+
+    table: pd.DataFrame
+    supports: int
+
+
+def select(
+    covariates: tuple[str, ...], folds: Sequence[SearchedFold], levels: Sequence[object] = ()
+) -> Selection:
     """Selection of every covariate, indexed by covariate.
 
     A network selects a covariate for the treatment model if a path of kept weights leads from it
     to the treatment's unit (or the search found it and left it to linear terms), for the outcome
-    model if one leads to the outcome's unit without
-    passing through the treatment (which is observed). Where a search found the supports, it must
-    also have found the covariate for that model: the networks may adjust for more.
+    model if one leads to the outcome's unit without passing through the treatment (which is
+    observed). Where a search found the supports, it must also have found the covariate for that
+    model: the networks may adjust for more.
 
     ``treatment`` and ``outcome`` say whether at least three quarters of the chosen networks select
     the covariate. Counts and frequencies are over the supports that were found independently: one
@@ -39,35 +74,37 @@ def selection_table(
     its log-odds against the reference.
     """
     p = len(covariates)
-    chosen = [net for fold in fitted.chosen for net in fold]
-    searched = fitted.plan.search is not None
-    independent = [fold[0] for fold in fitted.chosen] if searched else fitted.networks
+    chosen = [(fold.adjustment, net) for fold in folds for net in fold.networks]
+    independent = [
+        (fold.adjustment, net)
+        for fold in folds
+        for net in (fold.starts if fold.adjustment.found is None else fold.networks[:1])
+    ]
     columns: dict[str, NDArray[np.generic]] = {}
     counts: dict[str, NDArray[np.int64]] = {}
     strengths: dict[str, NDArray[np.float64]] = {}
     for name, block in (("treatment", TREATMENT), ("outcome", OUTCOME)):
         votes, counts[name], strengths[name] = np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(p)
-        for net in independent:
-            counts[name][net.inputs[net.selects(block)]] += 1
-        for net in chosen:
-            votes[net.inputs[net.selects(block)]] += 1
+        for adjustment, net in independent:
+            counts[name][net.inputs[adjustment.selects(net, block)]] += 1
+        for adjustment, net in chosen:
+            votes[net.inputs[adjustment.selects(net, block)]] += 1
             strengths[name][net.inputs] += net.path_strength(block)
         columns[name] = votes >= STABLE * len(chosen)
-    fits = len(independent)
+    supports = len(independent)
     for name in ("treatment", "outcome"):
         columns[f"{name}_count"] = counts[name]
-        columns[f"{name}_frequency"] = counts[name] / fits
+        columns[f"{name}_frequency"] = counts[name] / supports
         columns[f"{name}_strength"] = strengths[name] / len(chosen)
     columns["strength"] = np.max(
         [columns[f"{name}_strength"] * (counts[name] > 0) for name in counts], axis=0
     )
     for unit, level in enumerate(levels[1:]):
         votes, strength = np.zeros(p), np.zeros(p)
-        for net in chosen:
-            votes[net.inputs[net.selects_levels()[:, unit]]] += 1
+        for adjustment, net in chosen:
+            votes[net.inputs[adjustment.selects_levels(net)[:, unit]]] += 1
             strength[net.inputs] += net.level_strengths()[:, unit]
         columns[f"treatment[{level}]"] = votes >= STABLE * len(chosen)
         columns[f"treatment_strength[{level}]"] = strength / len(chosen)
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
-    table.attrs["fits"] = fits
-    return table
+    return Selection(table, supports)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.analyses.doses.networks import evaluate
-from cstonet.crossfit.splits import Split
 from cstonet.errors import NumericalError
+from cstonet.network.forward import ForwardPass
 from cstonet.network.spec import NetworkSpec
-from cstonet.network.structure import Structure
+from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
+from cstonet.network.training import train_starts
+from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.search.scores import Scored, normalised
-from cstonet.settings.options import SearchOptions
+from cstonet.settings.options import TrainingOptions
 
 # Kernel tasks of the search are told from final starts by their start numbers.
 _FIRST_SEARCH_START = 1_000_000
@@ -25,49 +26,29 @@ _FIRST_SEARCH_START = 1_000_000
 _MOST_PRODUCTS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What the training of every fold shares.
-
-    Attributes
-    ----------
-    covariates
-        As the kernel reads them.
-    visible : (n, L)
-        Treatment as L-1 dummies or as a standardised dose, and standardised outcome (or outcomes).
-    weights : (n,)
-        Row weights.
-    family
-        Of the outcome; "binomial" if that of any of several is.
-    outcomes
-        How many columns at the end of ``visible`` are outcomes.
-    """
-
-    covariates: _core.Dataset
-    visible: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    family: str
-    outcomes: int = 1
+class Pool(Protocol):
+    """Completions of rows with gaps that a network trains on."""
 
     @property
-    def treatment(self) -> NDArray[np.float64]:
-        """Treatment as dummies of all levels but the reference, or as a dose, shape (n, L-1)."""
-        return self.visible[:, : -self.outcomes].astype(np.float64)
-
-    @property
-    def outcome(self) -> NDArray[np.float64]:
-        """Standardised outcomes, shape (n, outcomes)."""
-        return self.visible[:, -self.outcomes :].astype(np.float64)
+    def candidates(self) -> _core.Candidates:
+        """As the kernel reads them."""
 
 
-class Imputer(Protocol):
+PoolT = TypeVar("PoolT", bound=Pool)
+
+
+class Imputer(Protocol[PoolT]):
     """What a search needs of the imputation of missing covariates."""
 
-    def candidates(self, inputs: NDArray[np.int64]) -> _core.Candidates:
+    @property
+    def data(self) -> TrainingData:
+        """The data as last completed."""
+
+    def draw(self, inputs: NDArray[np.int64]) -> PoolT:
         """Completions of rows with gaps, for a network that reads these covariates."""
 
-    def update(self, networks: Sequence[TrainedNetwork]) -> TrainingData:
-        """Complete the covariates as a network sees them."""
+    def update(self, pool: PoolT, networks: Sequence[TrainedNetwork]) -> TrainingData:
+        """Complete the covariates as networks see them that were trained on a pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +63,21 @@ class Working:
     treatment: tuple[Scored, ...]
 
 
-class WorkingNetworks:
+class WorkingNetworks(Generic[PoolT]):
     """The working networks of one fold's search, one refit after the other.
 
     Parameters
     ----------
     data
-        Shared by all folds.
-    split
-        The fold's rows.
+        Shared by all folds; those of the imputer, if there is one.
+    place
+        The fold's rows, random streams and threads.
     network
         The working network, for any number of inputs.
-    options
+    training
         Resolved options.
     treatment_units
         First-layer units of the treatment model.
-    fold, seed, threads
-        As for training.
-    stop
-        Called now and then; may raise to stop.
     imputer
         Completes covariates with gaps after each refit; None if there are none.
 
@@ -110,37 +87,42 @@ class WorkingNetworks:
         As the latest refit has completed them.
     rows : (m,)
         Those that residuals are taken of: fitted and validation rows.
-    fold, threads, stop
-        As given.
     """
 
     def __init__(
         self,
         data: TrainingData,
-        split: Split,
+        place: Workplace,
         network: NetworkSpec,
-        options: SearchOptions,
+        training: TrainingOptions,
         *,
         treatment_units: int,
-        fold: int,
-        seed: int,
-        threads: int,
-        stop: Callable[[int], object] | None = None,
-        imputer: Imputer | None = None,
+        imputer: Imputer[PoolT] | None = None,
     ) -> None:
         self.data = data
-        self.rows = np.sort(np.concatenate([split.fit, split.validation]))
-        self._split = split
+        self.rows = place.split.known
+        self._place = place
         self._network = network
-        self._options = options
+        self._training = training
         self._treatment_units = treatment_units
-        self.fold = fold
-        self._seed = seed
-        self.threads = threads
-        self.stop = stop
         self._imputer = imputer
         self._refits = 0
         self._kept: tuple[Structure, Working] | None = None
+
+    @property
+    def fold(self) -> int:
+        """Position among the folds of all repetitions."""
+        return self._place.split.index
+
+    @property
+    def threads(self) -> int:
+        """Threads to use."""
+        return self._place.threads
+
+    @property
+    def stop(self) -> Callable[[int], object] | None:
+        """Called now and then; may raise to stop."""
+        return self._place.stop
 
     def kept(self, structure: Structure, *, renew: bool = False) -> Working:
         """The network last kept if it is on this structure and not to be renewed, or a new one."""
@@ -150,28 +132,26 @@ class WorkingNetworks:
 
     def refit(self, structure: Structure) -> Working:
         """Train a working network on the supports and take its residuals and directions."""
-        data, rows, inputs = self.data, self.rows, structure.inputs
-        network = self._network.with_inputs(len(inputs))
-        task = (
-            self.fold,
-            _FIRST_SEARCH_START + self._refits,
-            self._split.fit,
-            self._split.validation,
-        )
+        wiring = Wiring.sparse(self._network, structure, self._treatment_units)
+        start = _FIRST_SEARCH_START + self._refits
         self._refits += 1
-        result = _core.train(
-            network,
-            self._options.training,
-            data.covariates,
-            inputs,
-            data.visible,
-            data.weights,
-            [task],
-            self._seed,
-            self.threads,
-            self.stop,
-            structure.masks(network, self._treatment_units),
-            None if self._imputer is None else self._imputer.candidates(inputs),
+        if self._imputer is None:
+            return self._residuals(self._train(wiring, start, None), structure)
+        pool = self._imputer.draw(wiring.inputs)
+        net = self._train(wiring, start, pool.candidates)
+        self.data = self._imputer.update(pool, [net])
+        return self._residuals(net, structure)
+
+    def _train(
+        self, wiring: Wiring, start: int, candidates: _core.Candidates | None
+    ) -> TrainedNetwork:
+        result = train_starts(
+            self._place,
+            wiring,
+            self._training,
+            self.data,
+            [start],
+            candidates=candidates,
             trace=False,
         )[0]
         if result.failure:
@@ -179,26 +159,22 @@ class WorkingNetworks:
                 f"A working network of the structure search diverged (fold {self.fold + 1}: "
                 f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
             )
-        net = TrainedNetwork.from_task(self.fold, task[1], network, result)
-        if self._imputer is not None:
-            data = self.data = self._imputer.update([net])
+        return TrainedNetwork.from_task(self.fold, start, wiring.spec, result)
+
+    def _residuals(self, net: TrainedNetwork, structure: Structure) -> Working:
+        """What a network leaves of treatment and outcome, and where covariates could enter."""
+        data, rows = self.data, self.rows
         treatment = data.treatment[rows]
-        if network.continuous:
-            at_dose = evaluate(net, data.covariates, rows, treatment)
-            expected, mean = at_dose.mu, at_dose.mean[:, None]
-        else:
-            mu, mean = net.visible_means(data.covariates, rows, self.threads)
-            codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
-            expected = mu[np.arange(len(rows)), codes]
+        expected, mean = expected_units(net, data.covariates, rows, treatment, self.threads)
         residuals = data.outcome[rows] - expected
-        slopes = net.first_layer_slopes(data.covariates, rows, treatment)
+        slopes = ForwardPass(net, data.covariates, rows).first_layer_slopes(treatment)
         members = [
             data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
             for support in (structure.outcome, structure.treatment)
         ]
         one = np.ones((len(rows), 1))
         surprise, level_slopes = treatment - mean, list(slopes.treatment)
-        if network.treatment_width > 1:  # the reference has no predictor, hence no slopes
+        if net.spec.treatment_width > 1:  # the reference has no predictor, hence no slopes
             surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
             level_slopes.append(one[:, :0])
         return Working(
@@ -215,3 +191,22 @@ class WorkingNetworks:
                 for residual, slope in zip(surprise.T, level_slopes, strict=True)
             ),
         )
+
+
+def expected_units(
+    net: TrainedNetwork,
+    data: _core.Dataset,
+    rows: NDArray[np.int64],
+    treatment: NDArray[np.float64],
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Outcomes (m, J) and treatment units (m, L-1) that a network expects of m rows.
+
+    The outcomes are those under the treatment received, as dummies or a dose (m, L-1).
+    """
+    if net.spec.continuous:
+        at_dose = ForwardPass(net, data, rows).at_doses(treatment)
+        return at_dose.mu, at_dose.mean[:, None]
+    mu, mean = net.visible_means(data, rows, threads)
+    codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
+    return mu[np.arange(len(rows)), codes], mean

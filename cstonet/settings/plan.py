@@ -11,11 +11,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cstonet.errors import OptionError
-from cstonet.network.spec import BlockFamily, NetworkSpec, causal_network
 from cstonet.settings.options import (
+    Activation,
     FitOptions,
     Neighbours,
     SamplerOptions,
@@ -25,9 +25,6 @@ from cstonet.settings.options import (
     VarianceChoice,
     VarianceKind,
 )
-
-if TYPE_CHECKING:
-    from cstonet.data.design import Design
 
 DEFAULT_RATE = 1e-2
 LARGE_BATCH, SMALL_BATCH = 100, 50
@@ -39,6 +36,70 @@ FEWEST_UPDATES_PER_EPOCH = 13
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """What a plan has to know of the data and of the analysis.
+
+    Attributes
+    ----------
+    rows, inputs
+        Number of rows n, and of the columns that the network reads.
+    visible_units
+        Units of the treatment: one less than its levels, or one for a dose.
+    whole_treatment_model
+        What the analysis has that needs the whole p(A|x), such as "missing covariates"; None if
+        covariates found for the treatment alone may stay out of the weights.
+    no_means
+        What the analysis has that makes its effects no differences of potential-outcome means,
+        such as "mediators"; None if they are.
+    """
+
+    rows: int
+    inputs: int
+    visible_units: int
+    whole_treatment_model: str | None = None
+    no_means: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Widths of a network, and where in it the treatment stands.
+
+    Attributes
+    ----------
+    inputs
+        Covariates.
+    hidden
+        Units of the hidden layers; the treatment counts as one in its layer.
+    treatment_layer
+        Hidden layer that holds the treatment, from 1.
+    visible_units
+        Units of the treatment there.
+    treatment_units
+        Units of the treatment model below its layer, where the structure is searched for.
+    activation
+        ψ of the latent units.
+    treatment_weight
+        Factor on the treatment's log-likelihood while training.
+    """
+
+    inputs: int
+    hidden: tuple[int, ...]
+    treatment_layer: int
+    visible_units: int
+    treatment_units: int
+    activation: Activation
+    treatment_weight: float
+
+    @property
+    def label(self) -> str:
+        """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
+        more = [0] * len(self.hidden)
+        more[self.treatment_layer - 1] = self.visible_units - 1
+        widths = [width + extra for width, extra in zip(self.hidden, more, strict=True)]
+        return "-".join(str(n) for n in (self.inputs, *widths, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What will be done, in numbers.
 
@@ -47,25 +108,21 @@ class Plan:
     preset
         Name of the preset the options came from.
     network
-        Layers and blocks of the final networks, on all covariates.
-    treatment_units
-        Units of the treatment model below its layer, where the structure is searched for.
+        The final networks, on all covariates.
     training
         Training options without ``"auto"``.
-    search, search_network, search_treatment_units
-        The same for the working networks of the structure search; None and 0 without one.
+    search, search_network
+        The same for the working networks of the structure search; None without one.
     screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
     """
 
     preset: str
-    network: NetworkSpec
-    treatment_units: int
+    network: Architecture
     training: TrainingOptions
     search: SearchOptions | None
-    search_network: NetworkSpec | None
-    search_treatment_units: int
+    search_network: Architecture | None
     screen: int | None
     starts: int
     ensemble: int
@@ -105,65 +162,39 @@ class Plan:
         return json.dumps(self.to_dict(), indent=2)
 
 
-def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) -> Plan:
-    """Resolve every automatic option for this design."""
-    n, p = design.X.shape
-    outcome: BlockFamily = "bernoulli" if design.family == "binomial" else "gaussian"
-    continuous = design.treatment_kind == "continuous"
-    levels = 2 if continuous else len(design.treatment_levels)  # a dose is one unit, too
+def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) -> Plan:
+    """Resolve every automatic option for this problem."""
     # Rows the gradient sees in each fold.
-    in_training = n if options.folds == 1 else n * (options.folds - 1) / options.folds
+    folds = options.folds
+    in_training = problem.rows if folds == 1 else problem.rows * (folds - 1) / folds
     rows = max(1, int(in_training * (1 - options.validation_fraction)))
     hidden = automatic_widths(rows) if options.hidden == "auto" else options.hidden
-
     layer = middle_layer(hidden) if options.treatment_layer == "auto" else options.treatment_layer
     if layer > len(hidden):
         raise OptionError(
             f"treatment_layer={layer}, but the network has {len(hidden)} hidden layers {hidden}."
         )
-
-    def network(units: tuple[int, ...], treatment_layer: int) -> NetworkSpec:
-        return causal_network(
-            p,
-            units,
-            treatment_layer,
-            outcome=outcome,
-            levels=levels,
-            continuous=continuous,
-            activation=options.activation,
-            treatment_weight=options.treatment_weight,
-        )
-
-    for training in (options.training, *([options.search.training] if options.search else [])):
-        if training.estimate_variance and options.validation_fraction == 0:
-            raise OptionError(
-                "validation_fraction=0 leaves no rows to measure the noise on. Hold out some, or "
-                "set estimate_variance=False in the training options."
-            )
-    search = options.search
+    _check_validation(options)
+    search, search_network = options.search, None
     if search is not None:
         training = resolve_training(
             search.training, depth=len(search.hidden), rows=rows, updates=search.updates
         )
-        whole = None
-        if continuous:
-            whole = "a continuous treatment"
-        elif design.gaps is not None:
-            whole = "missing covariates"
-        search = dataclasses.replace(search, training=training, adjust=adjustment(search, whole))
-    search_layer = 0 if search is None else middle_layer(search.hidden)
+        adjust = adjustment(search, problem.whole_treatment_model)
+        search = dataclasses.replace(search, training=training, adjust=adjust)
+        middle = middle_layer(search.hidden)
+        search_network = _architecture(problem, options, search.hidden, middle, "auto")
+    variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
+    if problem.no_means is not None:
+        variance = influence_only(options.variance, problem.no_means)
     return Plan(
         preset=preset,
-        network=network(hidden, layer),
-        treatment_units=_treatment_units(hidden[: layer - 1], options.treatment_units, levels),
+        network=_architecture(problem, options, hidden, layer, options.treatment_units),
         training=resolve_training(
             options.training, depth=len(hidden), rows=rows, updates=options.updates
         ),
         search=search,
-        search_network=None if search is None else network(search.hidden, search_layer),
-        search_treatment_units=0
-        if search is None
-        else _treatment_units(search.hidden[: search_layer - 1], "auto", levels),
+        search_network=search_network,
         screen=options.screen,
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
@@ -172,14 +203,45 @@ def make_plan(design: Design, options: FitOptions, *, preset: str, seed: int) ->
         seed=seed,
         validation_fraction=options.validation_fraction,
         clip=options.clip,
-        variance=influence_only(options.variance, "a continuous treatment")
-        if continuous
-        else ("paper" if options.variance == "auto" else options.variance),
+        variance=variance,
         outlier_limit=options.outlier_limit,
         pack_bytes=options.pack_bytes,
         imputations=options.imputations,
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
+    )
+
+
+def _check_validation(options: FitOptions) -> None:
+    for training in (options.training, *([options.search.training] if options.search else [])):
+        if training.estimate_variance and options.validation_fraction == 0:
+            raise OptionError(
+                "validation_fraction=0 leaves no rows to measure the noise on. Hold out some, or "
+                "set estimate_variance=False in the training options."
+            )
+
+
+def _architecture(
+    problem: Problem,
+    options: FitOptions,
+    hidden: tuple[int, ...],
+    layer: int,
+    units: int | Literal["auto"],
+) -> Architecture:
+    """A network with these hidden layers, the treatment in one of them (from 1)."""
+    if hidden[layer - 1] < 2:
+        raise OptionError(
+            f"Hidden layer {layer} holds the treatment and needs at least one unit besides: give "
+            f"it 2 or more units in hidden={hidden}."
+        )
+    return Architecture(
+        inputs=problem.inputs,
+        hidden=hidden,
+        treatment_layer=layer,
+        visible_units=problem.visible_units,
+        treatment_units=_treatment_units(hidden[: layer - 1], units, problem.visible_units),
+        activation=options.activation,
+        treatment_weight=options.treatment_weight,
     )
 
 
@@ -242,11 +304,11 @@ def middle_layer(hidden: tuple[int, ...]) -> int:
     return (len(hidden) + 1) // 2
 
 
-def _treatment_units(below: tuple[int, ...], wanted: int | Literal["auto"], levels: int) -> int:
+def _treatment_units(below: tuple[int, ...], wanted: int | Literal["auto"], visible: int) -> int:
     """Units of the treatment model in each layer below the treatment's."""
     narrowest = min(below, default=2)
     # L levels have L-1 predictors, which fewer units could not tell apart.
-    automatic = max(1, min(max(levels - 1, narrowest // 4), narrowest - 1))
+    automatic = max(1, min(max(visible, narrowest // 4), narrowest - 1))
     units = automatic if wanted == "auto" else wanted
     if units >= narrowest:
         raise OptionError(

@@ -1,119 +1,81 @@
-"""What a fit returns: effects and their inference, predictions, diagnostics, the summary."""
+"""What a fit of a treatment with levels returns: effects in everyone and in parts, predictions."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cstonet.analyses.fitted import ImputingNetworks, Networks, Plan, Prediction
-from cstonet.data.roles import level_code
-from cstonet.errors import (
-    NotAvailableError,
-    OptionError,
-    UnseenLevelError,
-)
+from cstonet.analyses.arms.comparisons import ComparedArms
+from cstonet.analyses.arms.estimation import ArmsNuisances
+from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
+from cstonet.analyses.results import Data, FitRecord
+from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.errors import NotAvailableError
 from cstonet.estimators import (
     TARGETS,
-    CrossFit,
     Effects,
     Imputations,
     Nuisances,
     effects_over_repetitions,
     estimate_target,
 )
-from cstonet.estimators.dose_curve import TRIM
-from cstonet.estimators.nuisances import FloatArray
-from cstonet.reporting import diagnostics
-from cstonet.reporting.inference import Effect, EffectInference
+from cstonet.estimators.combinations import combined
+from cstonet.imputation.gap_data import with_imputed_means
+from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
-    from cstonet.analyses.doses.response import DoseResponse
-    from cstonet.data.design import Design
-    from cstonet.reporting.tables import CausalSummary
-
-Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
+    from cstonet.reporting.summary import SummaryParts
 
 _LISTED = 6  # effects named in an error
 
 
-class CausalResults(EffectInference):
-    """A fitted Causal-StoNet, in the manner of a statsmodels results object.
+class ArmsResults(ComparedArms):
+    """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters
     ----------
-    design : Design
-        The data.
-    plan : Plan
-        The resolved options.
+    record : FitRecord
+        What the fit leaves behind.
     effects : Effects
-        Estimates with their covariance.
+        "ATE" or "ATE[b-a]", and "POM[level]".
+    nuisances : ArmsNuisances
+        (Out-of-fold) nuisances of the training rows: averaged, for further effects, and of each
+        repetition of the cross-fitting, for their errors.
+
+    Attributes
+    ----------
     nuisances : Nuisances
-        (Out-of-fold) nuisances of the training rows.
-    selection : DataFrame
-        One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly.
-        ``selection.attrs["fits"]`` is the number of networks behind the counts.
-    networks : Networks
-        The fitted networks.
-    notes : tuple of str
-        What training wants the reader of the summary to know.
-    runtime : float
-        Seconds spent.
+        Averaged over repetitions and imputations.
     imputations : Imputations or None
         Nuisances of rows with missing covariates at each imputation.
-    repetitions : sequence of CrossFit
-        The nuisances of each repetition of the cross-fitting, for the errors of further effects.
     """
 
-    estimator = "AIPW"
-    imputations: Imputations | None = None
-    _repetitions: tuple[CrossFit, ...] = ()
+    networks: FittedNetworks
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "dose_response": (
+            "the treatment {design.treatment.name!r} has levels, not doses: potential_outcomes() "
+            "and the POM rows of params are the outcomes at each. For numbers that are amounts, "
+            "fit with treatment='continuous'"
+        ),
+        "proportion_mediated": "the formula names no mediators: add them as its third part",
+        "mediators": "the formula names no mediators: add them as its third part",
+    }
 
-    def __init__(
-        self,
-        *,
-        design: Design,
-        plan: Plan,
-        effects: Effects,
-        nuisances: Nuisances,
-        selection: pd.DataFrame,
-        networks: Networks,
-        notes: tuple[str, ...],
-        runtime: float,
-        imputations: Imputations | None = None,
-        repetitions: Sequence[CrossFit] = (),
-    ) -> None:
-        super().__init__(effects, design.outcome_name, plan.seed)
-        self.design = design
-        self.plan = plan
-        self.nuisances = nuisances
-        self.selection = selection
-        self.networks = networks
-        self.notes = notes
-        self.runtime = runtime
-        self.imputations = imputations
-        self._repetitions = tuple(repetitions)
+    def __init__(self, record: FitRecord, effects: Effects, nuisances: ArmsNuisances) -> None:
+        super().__init__(record, effects)
+        self.nuisances = nuisances.average.mean
+        self.imputations: Imputations | None = nuisances.average.imputations
+        self._cross_fits = nuisances
 
-    @property
-    def nobs(self) -> int:
-        """Number of units."""
-        return self.nuisances.n
+    def summary_parts(self, alpha: float) -> SummaryParts:
+        """Header rows, tables and notes of the summary."""
+        from cstonet.analyses.arms.summary import arms_summary
 
-    @property
-    def influence(self) -> pd.DataFrame:
-        """Influence values of the estimates, one row per unit.
-
-        They are those of nuisances averaged over the repetitions of the cross-fitting. Standard
-        errors add what the repetitions differ by, and what imputations add.
-        """
-        names = list(self.effects.names)
-        return pd.DataFrame(
-            self.effects.influence, index=self.design.index, columns=names, copy=True
-        )
+        return arms_summary(self, alpha)
 
     def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
         """One effect by name, in everyone or in a part of the population.
@@ -137,7 +99,7 @@ class CausalResults(EffectInference):
         """
         if name in self.effects.names:
             return super().effect(name, alpha=alpha)
-        levels = self.design.treatment_levels
+        levels = self.arms.levels
         if self._multilevel:
             pairs = itertools.permutations(range(len(levels)), 2)
             known = {
@@ -154,6 +116,11 @@ class CausalResults(EffectInference):
                 f"{', ...' if len(more) > _LISTED else ''}"
             )
         target, contrast = known[name]
+        if target == "ATE":
+            # As t_test of the same difference of means gives it.
+            weights = np.zeros(len(self.effects.names))
+            weights[self.effects.n_contrasts + np.array(contrast)] = 1.0, -1.0
+            return Effect.of(combined(self.effects, name, weights), name, alpha)
 
         def estimate(nuisances: Nuisances) -> Effects:
             clip = self.effects.clip
@@ -170,236 +137,36 @@ class CausalResults(EffectInference):
             Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
         """
         return effects_over_repetitions(
-            CrossFit(self.nuisances, self.imputations).effects(estimate),
-            [repetition.effects(estimate) for repetition in self._repetitions],
+            self._cross_fits.average.effects(estimate),
+            [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
         )
 
-    def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
-        """Expected outcome under each treatment, as the networks see it.
-
-        The linear terms by which the average effects are adjusted are not part of it.
-
-        Parameters
-        ----------
-        data : DataFrame, array or None
-            New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
-            Where the fit imputed missing covariates, those of new units are averaged over draws
-            given the unit's observed ones; if values are missing not at random, also given which
-            ones are missing. The unit's treatment and outcome are not used. A unit's answer does
-            not depend on the other units asked for.
+    def test_equal_arms(self) -> Any:
+        """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.
 
         Returns
         -------
-        DataFrame
-            One column per treatment level.
+        statsmodels.stats.contrast.ContrastResults
         """
-        mu, _, index = self._nuisances_of(data)
-        return pd.DataFrame(mu, index=index, columns=self._level_index(), copy=True)
+        return self.wald_test(np.eye(len(self.effects.names))[: self.effects.n_contrasts])
 
-    def cate(
-        self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Conditional average treatment effect μ̂_b(x) - μ̂_a(x) of each unit.
+    def _identity(self) -> str:
+        names, means = self.effects.names, self.effects.n_contrasts
+        return f"{names[0]} is {names[means + 1]} - {names[means]} by definition"
 
-        Parameters
-        ----------
-        data : DataFrame, array or None
-            See `potential_outcomes`.
-        contrast : (b, a), optional
-            Two levels of the treatment. By default those of "ATE", or all that a multilevel
-            treatment has with its reference.
-
-        Returns
-        -------
-        Series, or DataFrame
-            A column "CATE[b-a]" per contrast if the treatment is multilevel and no contrast given.
-        """
-        pairs = None if contrast is None else self._contrast_codes(contrast)
-        mu, _, index = self._nuisances_of(data)
-        if self._multilevel and pairs is None:
-            reference, *others = self.design.treatment_levels
-            columns = [f"CATE[{other}-{reference}]" for other in others]
-            return pd.DataFrame(mu[:, 1:] - mu[:, :1], index=index, columns=columns)
-        b, a = (1, 0) if pairs is None else pairs
-        return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
-
-    def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
-        """Estimated treatment probabilities, not clipped.
-
-        They are those of the weights: given the outcome's covariates, and others found for the
-        treatment if these may matter to the outcome. A model of the treatment alone may predict it
-        better.
-
-        Parameters
-        ----------
-        data : DataFrame, array or None
-            See `potential_outcomes`.
-
-        Returns
-        -------
-        Series, or DataFrame
-            Probability of the second level of a binary treatment; a column per level of a
-            multilevel one.
-        """
-        _, propensity, index = self._nuisances_of(data)
-        if self._multilevel:
-            return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
-        return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
-
-    def dose_response(
-        self,
-        grid: ArrayLike | None = None,
-        *,
-        alpha: float = 0.05,
-        bandwidth: float | None = None,
-        trim: float = TRIM,
-    ) -> DoseResponse:
-        """The curve of a continuous treatment, see `DoseResults`; others have none."""
-        del grid, alpha, bandwidth, trim
-        raise NotAvailableError(self._no_curve())
-
-    def _no_curve(self) -> str:
-        """Why there is no dose-response curve, and what to use instead."""
-        return (
-            f"the treatment {self.design.treatment_name!r} has levels, not doses: "
-            "potential_outcomes() and the POM rows of params are the outcomes at each. For numbers "
-            "that are amounts, fit with treatment='continuous'"
-        )
-
-    def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
-        """Expected outcome of each unit under the treatment it received.
-
-        Parameters
-        ----------
-        data : DataFrame or None
-            New units with their treatment. None: the training rows, see `potential_outcomes`.
-
-        Returns
-        -------
-        Series
-        """
-        codes = self.nuisances.treatment if data is None else self._treatment_codes(data)
-        mu, _, index = self._nuisances_of(data)
-        expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
-        return pd.Series(expected, index=index, name=self.design.outcome_name)
-
-    def overlap(self) -> pd.DataFrame:
-        """Distribution of the propensities per arm, see `cstonet.reporting.diagnostics.overlap`."""
-        return diagnostics.overlap(
-            self.nuisances,
-            levels=self.design.treatment_levels,
-            clip=self.effects.clip,
-            kind=self.design.treatment_kind,
-        )
-
-    def balance(self) -> pd.DataFrame:
-        """Covariate balance before and after weighting, see `reporting.diagnostics.balance`.
-
-        Missing values count with the mean of their imputations.
-        """
-        X = self.design.X
-        if self.imputations is not None:
-            networks = cast("ImputingNetworks", self.networks)
-            X = networks.with_imputed(X, self.imputations.values)
-        return diagnostics.balance(
-            self.nuisances,
-            X,
-            covariates=self.design.covariates,
-            levels=self.design.treatment_levels,
-            clip=self.effects.clip,
-            kind=self.design.treatment_kind,
-        )
-
-    @property
-    def trace(self) -> pd.DataFrame:
-        """Training history: one row per fold, start, stage and epoch."""
-        return self.networks.trace
-
-    @property
-    def default_model_infos(self) -> dict[str, Any]:
-        """Rows that statsmodels' `summary_col` shows below the estimates."""
-        return {
-            "No. Observations": lambda results: str(results.nobs),
-            "No. Covariates": lambda results: str(len(results.design.covariates)),
-        }
-
-    def summary(self, alpha: float = 0.05) -> CausalSummary:
-        """Tables of the fit, its effects and its selected covariates, with notes.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the confidence level.
-
-        Returns
-        -------
-        CausalSummary
-            A `statsmodels.iolib.summary.Summary`: as_text, as_html, as_latex, as_csv.
-        """
-        # statsmodels takes a second to import: only those who print pay for it.
-        from cstonet.reporting.summary import summarize
-
-        return summarize(self, alpha=alpha)
-
-    def __repr__(self) -> str:
-        contrasts = self.effects.names[: self.effects.n_contrasts]
-        shown = ", ".join(str(self.effect(name)) for name in contrasts)
-        return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    @property
-    def _multilevel(self) -> bool:
-        return self.design.treatment_kind == "multilevel"
-
-    def _level_index(self) -> pd.Index:
-        levels: pd.Index = pd.Index(
-            list(self.design.treatment_levels), name=self.design.treatment_name
-        )
-        return levels
-
-    def _contrast_codes(self, contrast: tuple[Any, Any]) -> tuple[int, int]:
-        """Codes of the two levels of a contrast."""
-        if not isinstance(contrast, tuple) or len(contrast) != 2 or contrast[0] == contrast[1]:
-            raise OptionError(
-                f"contrast must be a pair of different levels (b, a), for μ_b - μ_a; got "
-                f"{contrast!r}"
-            )
-        name, levels = self.design.treatment_name, self.design.treatment_levels
-        b, a = (level_code(level, levels, name, "contrast") for level in contrast)
-        return b, a
-
-    def _nuisances_of(self, data: Data | None) -> tuple[FloatArray, FloatArray, pd.Index]:
-        """Regressions (m, L), propensities (m, L) and row labels of new or training units."""
-        if data is None:
-            return self.nuisances.mu, self.nuisances.propensity, self.design.index
-        prediction = self._predict(data)
-        index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
-        return prediction.mu, prediction.propensity, index
+    def _complete_covariates(self) -> NDArray[np.floating]:
+        """Covariates of the training rows, the means of their imputations in the gaps."""
+        networks = self.networks
+        if self.imputations is None or networks.gaps is None:
+            return self.design.X
+        values = self.imputations.values
+        return with_imputed_means(self.design.X, values, networks.gaps, networks.x_scaling)
 
     def _predict(self, data: Data) -> Prediction:
         """Nuisances of new units; a fit that imputed its own gaps draws those of new units too."""
         if self.design.gaps is None:
-            return self.networks.predict(self.design.spec.transform(data))
+            return predict(self.networks, self.design.spec.transform(data))
         X, missing = self.design.gaps.transform(self.design.spec, data)
         if missing is None:
-            return self.networks.predict(X)
-        return cast("ImputingNetworks", self.networks).predict_incomplete(X, missing)
-
-    def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
-        """Codes of the treatments that new units received, shape (m,)."""
-        name, levels = self.design.treatment_name, self.design.treatment_levels
-        received = self.design.received.read(
-            data, "for the outcome under every treatment use potential_outcomes"
-        )
-        # A plain dictionary equates 1, 1.0 and True, as the user does.
-        lookup = {level: code for code, level in enumerate(levels)}
-        values = received.tolist()
-        unseen = [value for value in values if value not in lookup]
-        if unseen:
-            raise UnseenLevelError(
-                f"data: column {name!r} holds {unseen[0]!r}, but the fit knows only "
-                f"{', '.join(repr(level) for level in levels)}"
-            )
-        return np.array([lookup[value] for value in values], dtype=np.int64)
+            return predict(self.networks, X)
+        return predict_incomplete(self.networks, X, missing)

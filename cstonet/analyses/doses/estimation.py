@@ -1,4 +1,4 @@
-"""From trained networks to the nuisances and the marginal effect of a continuous treatment."""
+"""From trained networks to the nuisances of doses, and from these to the marginal effect."""
 
 from __future__ import annotations
 
@@ -8,78 +8,82 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet import _core
-from cstonet.analyses.doses.networks import (
-    DosePrediction,
-    mean_dose_prediction,
-    predict_doses_out_of_fold,
-)
-from cstonet.crossfit.training import fold_numbers
+from cstonet.analyses.doses.prediction import predict_doses_out_of_fold
+from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.crossfit.fold import by_repetition, fold_labels
 from cstonet.data.design import Design
-from cstonet.data.roles import counted
+from cstonet.data.treatment import Dose
+from cstonet.data.variables import counted
 from cstonet.estimators import Effects
 from cstonet.estimators.dispersion import Dispersion, fit_dispersion
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.nuisances import IntArray
 from cstonet.estimators.repetitions import effects_over_repetitions
 from cstonet.estimators.residual_density import fit_residual_density
-from cstonet.network.trained import FittedNetworks
+from cstonet.network.forward import DosePrediction
+from cstonet.network.prediction import averaged
+from cstonet.network.training_data import TrainingData
 from cstonet.settings.plan import Plan
 
 # Covariates of the treatment model on which the dose's variance may depend, strongest first.
 _MOST_COVARIATES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class DoseEstimates:
-    """All that the results of a continuous treatment are made of.
+@dataclass(frozen=True, slots=True, eq=False)
+class DoseModels:
+    """Nuisances of the training rows, averaged over repetitions of the cross-fitting and of each.
 
-    Parameters
+    Attributes
     ----------
-    nuisances : DoseNuisances
-        Averaged over the repetitions of the cross-fitting.
-    dispersion : Dispersion
+    average
+        Averaged over the repetitions.
+    dispersion
         How the variance of the dose was found.
-    effects : Effects
-        The AME.
-    repetitions : tuple of Effects
-        The same from each repetition alone.
-    alone : tuple of DoseNuisances
-        Nuisances of each repetition.
+    repetitions
+        Nuisances of each.
     """
 
-    nuisances: DoseNuisances
+    average: DoseNuisances
     dispersion: Dispersion
+    repetitions: tuple[DoseNuisances, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DoseEstimates:
+    """The average marginal effect, and the same from each repetition alone."""
+
     effects: Effects
-    repetitions: tuple[Effects, ...]
-    alone: tuple[DoseNuisances, ...]
+    singles: tuple[Effects, ...]
 
 
-def estimate_doses(
-    design: Design,
-    dose: FloatArray,
-    plan: Plan,
-    networks: FittedNetworks,
-    data: _core.Dataset,
-    selection: pd.DataFrame,
-) -> DoseEstimates:
-    """Nuisances out of fold, and the average marginal effect.
+def dose_of(design: Design) -> Dose:
+    """The treatment of a design with doses."""
+    if not isinstance(design.treatment, Dose):
+        raise TypeError("the treatment has no doses")
+    return design.treatment
+
+
+def dose_models(
+    design: Design, fitted: FittedNetworks, data: TrainingData, selection: pd.DataFrame
+) -> DoseModels:
+    """Nuisances out of fold.
 
     Parameters
     ----------
-    design, dose, plan, networks, data
-        The data with their doses (n,), the plan, and what training made of them.
+    design, fitted, data
+        The data, and what training made of them.
     selection
         The selection table, which says on which covariates the dose depends.
     """
+    treatment = dose_of(design)
+    dose, rows = treatment.values, np.arange(len(design.y))
     grid = dose_grid(counted(dose, design.weights))
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
-    fold = fold_numbers(networks.splits, plan.folds, len(dose))
-    covariates = data.gather(np.arange(len(dose)), dispersion_covariates(selection))
-    weights = np.ones(len(dose)) if design.weights is None else design.weights
+    covariates = data.covariates.gather(rows, dispersion_covariates(selection))
+    weights = design.unit_weights
 
-    def estimate(prediction: DosePrediction) -> tuple[DoseNuisances, Dispersion, Effects]:
+    def models(prediction: DosePrediction, fold: IntArray) -> tuple[DoseNuisances, Dispersion]:
         mean = prediction.mean
         # The square lets the spread be smallest, or largest, at doses in the middle.
         features = np.column_stack([covariates, mean, (mean - mean.mean()) ** 2])
@@ -99,16 +103,24 @@ def estimate_doses(
             weights=design.weights,
             fold=fold,
         )
-        return nuisances, dispersion, estimate_marginal_effect(nuisances, clip=plan.clip)
+        return nuisances, dispersion
 
-    predictions = predict_doses_out_of_fold(networks, data, doses)
-    singles = [estimate(prediction) for prediction in predictions]
-    alone, _, repetitions = zip(*singles, strict=True)
+    predictions = predict_doses_out_of_fold(fitted, treatment.units, data.covariates, doses)
+    folds = [fold_labels(group) for group in by_repetition(fitted.folds)]
+    singles = [models(*each) for each in zip(predictions, folds, strict=True)]
+    average, dispersion = singles[0]
+    if len(singles) > 1:
+        average, dispersion = models(averaged(predictions), folds[0])
+    return DoseModels(average, dispersion, tuple(single for single, _ in singles))
+
+
+def estimate_doses(plan: Plan, models: DoseModels) -> DoseEstimates:
+    """The average marginal effect."""
+    singles = tuple(estimate_marginal_effect(one, clip=plan.clip) for one in models.repetitions)
     if len(singles) == 1:
-        return DoseEstimates(*singles[0], repetitions, alone)
-    nuisances, dispersion, effects = estimate(mean_dose_prediction(predictions))
-    effects = effects_over_repetitions(effects, repetitions)
-    return DoseEstimates(nuisances, dispersion, effects, repetitions, alone)
+        return DoseEstimates(singles[0], singles)
+    effects = estimate_marginal_effect(models.average, clip=plan.clip)
+    return DoseEstimates(effects_over_repetitions(effects, singles), singles)
 
 
 def dispersion_covariates(selection: pd.DataFrame) -> NDArray[np.int64]:

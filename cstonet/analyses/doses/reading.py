@@ -1,4 +1,4 @@
-"""The doses of a continuous treatment: read, checked, and dealt evenly to the folds."""
+"""The doses of a continuous treatment, read from the user's column and checked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import in_formula, is_number, listing
-from cstonet.data.roles import Vector, counted, rows_that_count
+from cstonet.data.treatment import Dose, treatment_levels
+from cstonet.data.units import Units
+from cstonet.data.variables import Vector, counted, rows_that_count
 from cstonet.errors import (
     ConstantTreatmentError,
+    OptionError,
     OutlyingDoseWarning,
     PointMassWarning,
     TooFewRowsError,
@@ -31,8 +34,18 @@ _MIDDLE = (0.05, 0.95)
 # never do, nor lognormal ones (sigma = 1) among thousands.
 _OUTLYING = 10.0
 _INFLATED = 4.0
-# Folds and validation rows have the same share of each of so many groups by size of dose.
-_STRATA = 10
+
+
+def read_dose(treatment: Vector, reference: object, weights: NDArray[np.float64] | None) -> Dose:
+    """The doses of a treatment without gaps; see :func:`dose_values` for errors and warnings."""
+    treatment_levels(treatment)  # refuses what could be no treatment of any kind
+    if reference is not None:
+        raise OptionError(
+            f"reference={reference!r}: the continuous treatment {treatment.name!r} has no "
+            "reference level. Leave it out, or use treatment='multilevel'."
+        )
+    values = dose_values(treatment, weights)
+    return Dose(treatment.name, values, Units.of(values, "gaussian", weights))
 
 
 def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
@@ -149,14 +162,3 @@ def point_mass(
     most = int(np.argmax(sizes))
     share = float(sizes[most] / (len(dose) if weights is None else weights.sum()))
     return (float(values[most]), share) if share >= _POINT_MASS else None
-
-
-def dose_strata(
-    dose: NDArray[np.float64], weights: NDArray[np.float64] | None = None
-) -> NDArray[np.int64]:
-    """Group of each unit by size of dose, shape (n,): equal doses share a group.
-
-    The groups are of equal size, not counting units of weight zero.
-    """
-    cuts = np.quantile(counted(dose, weights), np.linspace(0, 1, _STRATA + 1)[1:-1])
-    return np.searchsorted(cuts, dose, side="right").astype(np.int64)

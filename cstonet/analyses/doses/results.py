@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cstonet.analyses.arms.results import CausalResults, Data
 from cstonet.analyses.doses import diagnostics
-from cstonet.analyses.doses.estimation import DoseEstimates
-from cstonet.analyses.doses.networks import DosePrediction, predict_doses
+from cstonet.analyses.doses.estimation import DoseModels, dose_of
+from cstonet.analyses.doses.prediction import predict_doses
 from cstonet.analyses.doses.response import DoseResponse, dose_response, read_doses
-from cstonet.data.design import Design
+from cstonet.analyses.results import CausalResults, Data, FitRecord
+from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
     NotAvailableError,
     OptionError,
 )
+from cstonet.estimators import Effects
 from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.marginal_effect import NAME
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.network.trained import FittedNetworks
-from cstonet.reporting.inference import Effect, EffectInference
-from cstonet.settings.plan import Plan
+from cstonet.network.forward import DosePrediction
+from cstonet.reporting.inference import Effect
+
+if TYPE_CHECKING:
+    from cstonet.reporting.summary import SummaryParts
 
 
 class DoseResults(CausalResults):
@@ -33,48 +37,48 @@ class DoseResults(CausalResults):
 
     Parameters
     ----------
-    design, plan, selection, networks, notes, runtime
-        As for `CausalResults`.
-    estimates : DoseEstimates
-        Nuisances of the training rows, and the effect.
+    record : FitRecord
+        What the fit leaves behind.
+    effects : Effects
+        "AME", the average marginal effect.
+    models : DoseModels
+        (Out-of-fold) nuisances of the training rows.
 
     Attributes
     ----------
     dose_nuisances : DoseNuisances
-        (Out-of-fold) nuisances of the training rows.
+        Nuisances averaged over the repetitions of the cross-fitting.
     dispersion : Dispersion
         How the variance of the dose given the covariates was found.
     """
 
     networks: FittedNetworks
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "propensity": (
+            "a continuous treatment has a density instead of propensities. See overlap(); in "
+            "dose_nuisances, mean and variance are those of the dose given the covariates, and "
+            "density() is the density of the dose received"
+        ),
+        "test_equal_arms": (
+            'a continuous treatment has no arms; t_test("AME = 0") tests the average slope, and '
+            "the uniform band of dose_response() shows whether a flat curve is possible"
+        ),
+        "proportion_mediated": (
+            "a continuous treatment has no mediation analysis; compare two groups of doses"
+        ),
+    }
 
-    def __init__(
-        self,
-        *,
-        design: Design,
-        plan: Plan,
-        estimates: DoseEstimates,
-        selection: pd.DataFrame,
-        networks: FittedNetworks,
-        notes: tuple[str, ...],
-        runtime: float,
-    ) -> None:
-        # Not the parent's: its nuisances are those of a treatment with levels.
-        EffectInference.__init__(self, estimates.effects, design.outcome_name, plan.seed)
-        self.design = design
-        self.plan = plan
-        self.dose_nuisances = estimates.nuisances
-        self.dispersion = estimates.dispersion
-        self._alone = estimates.alone
-        self.selection = selection
-        self.networks = networks
-        self.notes = notes
-        self.runtime = runtime
+    def __init__(self, record: FitRecord, effects: Effects, models: DoseModels) -> None:
+        super().__init__(record, effects)
+        self.dose_nuisances = models.average
+        self.dispersion = models.dispersion
+        self._alone = models.repetitions
 
-    @property
-    def nobs(self) -> int:
-        """Number of units."""
-        return self.dose_nuisances.n
+    def summary_parts(self, alpha: float) -> SummaryParts:
+        """Header rows, tables and notes of the summary."""
+        from cstonet.analyses.doses.summary import dose_summary
+
+        return dose_summary(self, alpha)
 
     def effect(self, name: str = NAME, *, alpha: float = 0.05) -> Effect:
         """The average marginal effect: mean slope of the outcome in the dose.
@@ -92,7 +96,7 @@ class DoseResults(CausalResults):
                 f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "
                 "given doses use dose_response"
             )
-        return EffectInference.effect(self, name, alpha=alpha)
+        return super().effect(name, alpha=alpha)
 
     def dose_response(
         self,
@@ -258,34 +262,14 @@ class DoseResults(CausalResults):
             clip=self.effects.clip,
         )
 
-    def propensity(self, data: Data | None = None) -> NoReturn:
-        """Not available: a dose has a density, not probabilities."""
-        del data
-        raise NotAvailableError(
-            "a continuous treatment has a density instead of propensities. See overlap(); in "
-            "dose_nuisances, mean and variance are those of the dose given the covariates, and "
-            "density() is the density of the dose received"
-        )
-
-    def test_equal_arms(self) -> NoReturn:
-        """Not available: a dose has no arms."""
-        raise NotAvailableError(
-            'a continuous treatment has no arms; t_test("AME = 0") tests the average slope, and '
-            "the uniform band of dose_response() shows whether a flat curve is possible"
-        )
-
     def _identity(self) -> str:
         return f"The one effect is {NAME}"
-
-    def _index(self, data: Data | None) -> pd.Index:
-        if data is None:
-            return self.design.index
-        return data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
 
     def _at(self, data: Data, doses: FloatArray) -> tuple[DosePrediction, pd.Index]:
         """Networks at new units and doses (m, k)."""
         X = self.design.spec.transform(data)
-        return predict_doses(self.networks, X, doses), self._index(data)
+        units = dose_of(self.design).units
+        return predict_doses(self.networks, units, X, doses), self._index(data)
 
     def _received(self, data: Data) -> FloatArray:
         """Doses that new units received, shape (m,)."""

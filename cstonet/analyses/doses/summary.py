@@ -1,4 +1,4 @@
-"""What the summary of a continuous treatment says: its rows of the header, and its notes."""
+"""The summary of a continuous treatment: its rows of the header, its table, its notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cstonet.analyses.doses.reading import point_mass
+from cstonet.reporting.summary import (
+    Row,
+    SummaryParts,
+    effects_table,
+    estimator_row,
+    network_rows,
+    note_errors,
+    note_selection,
+    notes_data,
+    role_rows,
+    selected_covariates,
+    training_rows,
+)
+from cstonet.reporting.tables import count
 
 if TYPE_CHECKING:
     from cstonet.analyses.doses.results import DoseResults
@@ -17,7 +31,41 @@ _DETERMINED = 0.95
 _POOR_OVERLAP, _LARGE_WEIGHT = 0.01, 50.0
 
 
-def dose_row(results: DoseResults) -> tuple[str, str]:
+def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
+    """Header rows, tables and notes of a fit."""
+    design, plan, effects = results.design, results.plan, results.effects
+    networks = results.networks
+    return SummaryParts(
+        left=[
+            *role_rows(design),
+            _dose_row(results),
+            ("Covariates:", count(len(design.covariates))),
+            *network_rows(plan),
+        ],
+        right=[
+            estimator_row("DR", plan),
+            ("Observations:", str(results.nobs)),
+            _spread_row(results),
+            ("Densities bounded:", f"{effects.n_clipped} at {effects.clip:g}"),
+            *training_rows(plan, networks.n_nonzero, networks.n_weights),
+        ],
+        tables=[
+            effects_table(results, alpha),
+            selected_covariates(results.selection, results.n_supports),
+        ],
+        notes=[
+            _note_estimand(results),
+            note_errors(effects, plan),
+            *notes_data(design, effects),
+            _note_density(results),
+            _note_overlap(results),
+            note_selection(plan, len(results.selection)),
+            *results.notes,
+        ],
+    )
+
+
+def _dose_row(results: DoseResults) -> Row:
     """Mean and standard deviation of the dose."""
     nuisances = results.dose_nuisances
     weights = nuisances.unit_weights
@@ -26,7 +74,7 @@ def dose_row(results: DoseResults) -> tuple[str, str]:
     return ("Dose, mean (sd):", f"{mean:.4g} ({spread:.4g})")
 
 
-def spread_row(results: DoseResults) -> tuple[str, str]:
+def _spread_row(results: DoseResults) -> Row:
     """Standard deviation of the dose given the covariates."""
     spread = np.sqrt(results.dose_nuisances.variance)
     if not results.dispersion.heteroscedastic:
@@ -34,7 +82,7 @@ def spread_row(results: DoseResults) -> tuple[str, str]:
     return ("Dose given x, sd:", f"{spread.min():.4g} to {spread.max():.4g}")
 
 
-def note_estimand(results: DoseResults) -> str:
+def _note_estimand(results: DoseResults) -> str:
     """What the AME is."""
     design = results.design
     what = "risk of {} = 1" if design.family == "binomial" else "mean of {}"
@@ -45,7 +93,7 @@ def note_estimand(results: DoseResults) -> str:
     )
 
 
-def note_density(results: DoseResults) -> str:
+def _note_density(results: DoseResults) -> str:
     """What was assumed and found about the dose given the covariates."""
     nuisances, dispersion = results.dose_nuisances, results.dispersion
     weights = nuisances.unit_weights
@@ -75,7 +123,7 @@ def note_density(results: DoseResults) -> str:
     )
 
 
-def note_overlap(results: DoseResults) -> str:
+def _note_overlap(results: DoseResults) -> str:
     """How far the densities are from those of a randomised dose."""
     overlap = results.overlap().loc["all"]
     bounded, share = results.effects.n_clipped, results.effects.n_clipped / results.nobs

@@ -1,16 +1,19 @@
-"""From predictions of the mediation networks to effects, paths and tables."""
+"""From predictions of the mediation networks to nuisances, effects and paths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtr
 
-from cstonet.analyses.mediation.models import MediationPrediction, averaged
-from cstonet.analyses.mediation.networks import MediationNetworks, mediators_of
-from cstonet.data.design import Design
+from cstonet.analyses.arms.estimation import arms_of
+from cstonet.analyses.mediation.models import MediationPrediction
+from cstonet.analyses.mediation.networks import MediationNetworks
+from cstonet.analyses.mediation.reading import MediationDesign
+from cstonet.crossfit.fold import by_repetition, fold_labels
 from cstonet.estimators import (
     Estimates,
     MediationEffects,
@@ -21,25 +24,92 @@ from cstonet.estimators import (
     estimate_paths,
 )
 from cstonet.estimators.nuisances import FloatArray, IntArray
-from cstonet.search.selection import selection_table
+from cstonet.network.prediction import averaged
+from cstonet.search.selection import Selection, select
 
 # Least distance of a propensity from 0 and 1 where its log-odds are taken.
 _LEAST = 1e-12
 
 
-def mediation_nuisances(
-    design: Design, prediction: MediationPrediction, fold: IntArray
-) -> MediationNuisances:
-    """Data and predictions as the estimator takes them.
+@dataclass(frozen=True, slots=True, eq=False)
+class Mediated:
+    """Nuisances of one repetition of the cross-fitting, or of their average.
+
+    Attributes
+    ----------
+    nuisances
+        Of the effects.
+    paths
+        Of the paths through single mediators.
+    means : (n, 2, J)
+        Of the treatment's effects on the mediators: their means under each treatment.
+    """
+
+    nuisances: MediationNuisances
+    paths: PathNuisances
+    means: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediatedRows:
+    """Nuisances of the training rows: averaged over the repetitions, and of each."""
+
+    average: Mediated
+    repetitions: tuple[Mediated, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediationEstimates:
+    """Effects, and what goes through each mediator.
+
+    Attributes
+    ----------
+    mediation
+        TE, NDE and NIE.
+    singles
+        The same from each repetition alone.
+    on_mediators
+        Effect of the treatment on each mediator.
+    paths
+        Interventional indirect effect through each.
+    """
+
+    mediation: MediationEffects
+    singles: tuple[MediationEffects, ...]
+    on_mediators: Estimates
+    paths: Estimates
+
+
+def mediated_rows(
+    design: MediationDesign,
+    networks: MediationNetworks,
+    predictions: Sequence[MediationPrediction],
+) -> MediatedRows:
+    """Predictions as the estimators take them.
+
+    Estimates are those of the repetitions' average, standard errors those of a single one.
+    """
+    folds = [fold_labels(group) for group in by_repetition(networks.outcome.folds)]
+    return MediatedRows(
+        average=_mediated(design, averaged(predictions), folds[0]),
+        repetitions=tuple(
+            _mediated(design, prediction, labels)
+            for prediction, labels in zip(predictions, folds, strict=True)
+        ),
+    )
+
+
+def _mediated(design: MediationDesign, prediction: MediationPrediction, fold: IntArray) -> Mediated:
+    """Data and predictions as the estimators take them.
 
     By Bayes' rule the log-odds of treatment given mediators are those without them plus the log
     of the density ratio.
     """
     p = prediction.propensity[:, 1]
     treated = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + prediction.log_ratio)
-    return MediationNuisances(
+    nuisances = MediationNuisances(
         y=design.y,
-        treatment=design.treatment,
+        treatment=arms_of(design).codes,
         mu=prediction.mu,
         eta=prediction.eta,
         propensity=prediction.propensity,
@@ -47,54 +117,59 @@ def mediation_nuisances(
         weights=design.weights,
         fold=fold,
     )
+    paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
+    return Mediated(nuisances, paths, prediction.means)
 
 
-def estimate(
-    design: Design, prediction: MediationPrediction, fold: IntArray, clip: float
-) -> MediationEffects:
-    """The effects from one set of predictions."""
-    return estimate_mediation(mediation_nuisances(design, prediction, fold), clip=clip)
+def estimate(design: MediationDesign, clip: float, rows: MediatedRows) -> MediationEstimates:
+    """Effects, and those of single mediators."""
+
+    def one_by_one(mediated: Mediated) -> tuple[Estimates, Estimates]:
+        nuisances, values = mediated.nuisances, design.mediators.values
+        return (
+            estimate_mediator_effects(nuisances, values, mediated.means, clip=clip),
+            estimate_paths(nuisances, mediated.paths, clip=clip),
+        )
+
+    singles = tuple(
+        estimate_mediation(repetition.nuisances, clip=clip) for repetition in rows.repetitions
+    )
+    each = [one_by_one(repetition) for repetition in rows.repetitions]
+    on_mediators, paths = (
+        whole.over_repetitions(alone)
+        for whole, alone in zip(one_by_one(rows.average), zip(*each, strict=True), strict=True)
+    )
+    whole = estimate_mediation(rows.average.nuisances, clip=clip)
+    return MediationEstimates(whole.over_repetitions(singles), singles, on_mediators, paths)
 
 
-def mediation_selection(design: Design, networks: MediationNetworks) -> pd.DataFrame:
+def select_covariates(design: MediationDesign, networks: MediationNetworks) -> Selection:
     """Selection of every covariate for treatment, mediators and outcome.
 
-    The table of :func:`cstonet.search.selection.selection_table`, with columns ``mediator``,
+    The table of :func:`cstonet.search.selection.select`, with columns ``mediator``,
     ``mediator_count``, ``mediator_frequency`` and ``mediator_strength``.
     """
-    both = selection_table(_inputs(design), networks.outcome)
-    table = both.iloc[: len(design.covariates)].copy()
-    mediator = selection_table(design.covariates, networks.mediator)
+    both = _select_inputs(networks)
+    table = both.table.iloc[: len(design.covariates)].copy()
+    mediator = select(design.covariates, networks.mediator.folds).table
     for suffix in ("", "_count", "_frequency", "_strength"):
         table[f"mediator{suffix}"] = mediator[f"outcome{suffix}"]
     table["strength"] = table[[f"{m}_strength" for m in ("treatment", "mediator", "outcome")]].max(
         axis=1
     )
-    table.attrs["fits"] = both.attrs["fits"]
-    return table
+    return Selection(table, both.supports)
 
 
 def mediator_table(
-    design: Design,
-    networks: MediationNetworks,
-    repetitions: Sequence[MediationPrediction],
-    fold: IntArray,
-    clip: float,
+    design: MediationDesign, networks: MediationNetworks, estimates: MediationEstimates
 ) -> pd.DataFrame:
     """One row per mediator: is it held, what the treatment does to it, what goes through it.
 
-    Estimates are those of the repetitions' average, standard errors those of a single one; see
-    :class:`cstonet.analyses.mediation.results.MediationResults`.
+    See :class:`cstonet.analyses.mediation.results.MediationResults`.
     """
-    mediators = mediators_of(design)
-    held = selection_table(_inputs(design), networks.outcome).iloc[len(design.covariates) :]
-    both = _mediator_by_mediator(design, averaged(repetitions), fold, clip)
-    singles = [_mediator_by_mediator(design, one, fold, clip) for one in repetitions]
-    effect, path = (
-        whole.over_repetitions(alone)
-        for whole, alone in zip(both, zip(*singles, strict=True), strict=True)
-    )
-    table = pd.DataFrame(
+    mediators, effect, path = design.mediators, estimates.on_mediators, estimates.paths
+    held = _select_inputs(networks).table.iloc[len(design.covariates) :]
+    return pd.DataFrame(
         {
             "family": list(mediators.families),
             "level": [pair[1] if pair else "" for pair in mediators.levels],
@@ -108,28 +183,14 @@ def mediator_table(
         },
         index=pd.Index(mediators.names, name="mediator"),
     )
-    table.attrs["fits"] = held.attrs["fits"]
-    return table
-
-
-def _mediator_by_mediator(
-    design: Design, prediction: MediationPrediction, fold: IntArray, clip: float
-) -> tuple[Estimates, Estimates]:
-    """The treatment's effect on each mediator, and the path through it, from one prediction."""
-    nuisances, values = mediation_nuisances(design, prediction, fold), mediators_of(design).values
-    paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
-    return (
-        estimate_mediator_effects(nuisances, values, prediction.means, clip=clip),
-        estimate_paths(nuisances, paths, clip=clip),
-    )
 
 
 _HELD = ("outcome", "outcome_count", "outcome_frequency", "outcome_strength")
 
 
-def _inputs(design: Design) -> tuple[str, ...]:
-    """Names of the outcome network's inputs."""
-    return (*design.covariates, *mediators_of(design).names)
+def _select_inputs(networks: MediationNetworks) -> Selection:
+    """Selection among the outcome network's inputs, mediators after covariates."""
+    return select(networks.outcome.covariates, networks.outcome.folds)
 
 
 def _pvalue(values: FloatArray, errors: FloatArray) -> FloatArray:

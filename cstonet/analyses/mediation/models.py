@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.mediation.law import MediatorLaw
 from cstonet.analyses.mediation.reading import Mediators
+from cstonet.crossfit.fold import Fold
+from cstonet.data.units import Units
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.network.scaling import OutcomeScale, Scaling
-from cstonet.network.trained import Prediction, TrainedNetwork
+from cstonet.network.prediction import RowArrays, joined
+from cstonet.network.scaling import Scaling
+from cstonet.network.trained import TrainedNetwork
+from cstonet.streams import Stream
 
-# First word of the seed sequences of the residual draws.
-_RESIDUALS = 4
 # Rows whose draws are predicted together: bounds the memory.
 _ROWS_AT_ONCE = 2048
 _NO_LIMIT = 1e6  # inputs that are standardised already
@@ -51,7 +53,7 @@ class MediatorUnits:
     ) -> MediatorUnits:
         """The units of given mediators."""
         scales = [
-            OutcomeScale.of(column, family, weights)
+            Units.of(column, family, weights)
             for column, family in zip(mediators.values.T, mediators.families, strict=True)
         ]
         return cls(
@@ -79,7 +81,7 @@ class MediatorUnits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MediationPrediction:
+class MediationPrediction(RowArrays):
     """Nuisances of m rows, J mediators.
 
     Attributes
@@ -104,27 +106,35 @@ class MediationPrediction:
     rest: FloatArray
     both: FloatArray
 
-    def fields(self) -> dict[str, FloatArray]:
-        """The arrays by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MediationSample:
+    """The training rows as the models of all folds see them.
 
-def averaged(parts: Sequence[MediationPrediction]) -> MediationPrediction:
-    """The average of several predictions of the same rows."""
-    arrays = [part.fields() for part in parts]
-    return MediationPrediction(
-        **{name: np.mean([one[name] for one in arrays], axis=0) for name in arrays[0]}
-    )
+    Attributes
+    ----------
+    inputs, covariates
+        Covariates with and without the mediators.
+    treatment : (n,)
+        Codes.
+    values : (n, J)
+        Mediators in network units.
+    weights : (n,)
+        Row weights.
+    units, y_units
+        Units of the mediators and of the outcome.
+    seed
+        That of the fit.
+    """
 
-
-def concatenated(
-    parts: Sequence[MediationPrediction], order: NDArray[np.int64]
-) -> MediationPrediction:
-    """Predictions of different rows, joined and brought into order."""
-    arrays = [part.fields() for part in parts]
-    return MediationPrediction(
-        **{name: np.concatenate([one[name] for one in arrays])[order] for name in arrays[0]}
-    )
+    inputs: _core.Dataset
+    covariates: _core.Dataset
+    treatment: NDArray[np.int64]
+    values: FloatArray
+    weights: FloatArray
+    units: MediatorUnits
+    y_units: Units
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +152,7 @@ class FoldModels:
     linear : (2 + q, J)
         Regression of every mediator on 1, A and the q covariates that any model of the fold uses:
         it stands in for a network where a mediator is not held.
-    units, y_scale, threads
+    units, y_units, threads
         Units of the mediators and of the outcome; threads to predict with.
     """
 
@@ -152,55 +162,53 @@ class FoldModels:
     law: MediatorLaw
     linear: FloatArray
     units: MediatorUnits
-    y_scale: OutcomeScale
+    y_units: Units
     threads: int
 
     @classmethod
     def fit(
         cls,
-        *,
-        outcome: tuple[TrainedNetwork, ...],
-        mediator: tuple[TrainedNetwork, ...],
+        outcome: Fold,
+        mediator: Fold,
         held: NDArray[np.int64],
-        units: MediatorUnits,
-        y_scale: OutcomeScale,
-        data: _core.Dataset,
-        rows: NDArray[np.int64],
-        treatment: NDArray[np.int64],
-        values: FloatArray,
-        weights: FloatArray,
-        seed: tuple[int, int],
+        sample: MediationSample,
         threads: int,
     ) -> FoldModels:
         """Estimate what the networks leave open, on the fold's training rows.
 
         Parameters
         ----------
-        outcome, mediator, held, units, y_scale, threads
+        outcome, mediator
+            The fold of either kind of network, on the same rows.
+        held, threads
             See the class.
-        data
-            Covariates, without the mediators.
-        rows : (m,)
-            Rows that the networks were trained or validated on.
-        treatment : (n,), values : (n, J), weights : (n,)
-            Of all rows; mediators in network units.
-        seed
-            Of the fit, and number of the fold.
+        sample
+            The training rows.
         """
-        means = _mediator_means(mediator, data, rows, threads)
-        a = treatment[rows]
+        rows = np.concatenate([outcome.split.fit, outcome.split.validation])
+        means = _mediator_means(mediator.networks, sample.covariates, rows, threads)
+        a, values, weights = sample.treatment[rows], sample.values[rows], sample.weights[rows]
         law = MediatorLaw.fit(
-            values[np.ix_(rows, held)],
+            values[:, held],
             means[np.arange(len(rows)), a],
-            weights[rows],
-            units.binary[held],
-            np.random.default_rng([_RESIDUALS, *seed]),
+            weights,
+            sample.units.binary[held],
+            Stream.MEDIATOR_RESIDUALS.generator(sample.seed, outcome.split.index),
         )
-        inputs = _covariates_used(outcome, mediator, units.first)
-        design = np.column_stack([np.ones(len(rows)), a, data.gather(rows, inputs)])
-        root = np.sqrt(weights[rows])[:, None]
-        linear = np.linalg.lstsq(root * design, root * values[rows], rcond=None)[0]
-        return cls(outcome, mediator, held, law, linear, units, y_scale, threads)
+        used = _covariates_used(outcome.networks, mediator.networks, sample.units.first)
+        design = np.column_stack([np.ones(len(rows)), a, sample.covariates.gather(rows, used)])
+        root = np.sqrt(weights)[:, None]
+        linear = np.linalg.lstsq(root * design, root * values, rcond=None)[0]
+        return cls(
+            outcome.networks,
+            mediator.networks,
+            held,
+            law,
+            linear,
+            sample.units,
+            sample.y_units,
+            threads,
+        )
 
     def predict(
         self,
@@ -221,7 +229,7 @@ class FoldModels:
             self._predict(inputs, data, rows[i : i + _ROWS_AT_ONCE], values[i : i + _ROWS_AT_ONCE])
             for i in chunks
         ]
-        return concatenated(parts, np.arange(len(rows)))
+        return joined(parts, np.arange(len(rows)))
 
     def predict_total(
         self, inputs: _core.Dataset, data: _core.Dataset, rows: NDArray[np.int64]
@@ -279,7 +287,7 @@ class FoldModels:
         """μ̂_a(M, x) at the rows' own mediators and p̂_a(x), each (m, 2)."""
         parts = [net.means(inputs, rows, self.threads) for net in self.outcome]
         treated = np.mean([part[1][:, 0] for part in parts], axis=0)
-        mu = self.y_scale.restore(np.mean([part[0] for part in parts], axis=0))
+        mu = self.y_units.restore(np.mean([part[0] for part in parts], axis=0))
         return mu, np.column_stack([1 - treated, treated])
 
     def _all_means(
@@ -319,7 +327,7 @@ class _OutcomeAt:
         data = _core.Dataset(x, np.zeros(q), np.ones(q), _NO_LIMIT, 0)
         every = np.arange(len(x))
         mu = np.mean([net.means(data, every, models.threads)[0] for net in self._networks], axis=0)
-        return models.y_scale.restore(mu.reshape(rows, draws, 2).mean(axis=1))
+        return models.y_units.restore(mu.reshape(rows, draws, 2).mean(axis=1))
 
 
 def _mediator_means(

@@ -22,81 +22,41 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet import _core
+from cstonet.analyses.arms.estimation import arms_of
+from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.mediation.models import (
     FoldModels,
     MediationPrediction,
+    MediationSample,
     MediatorUnits,
-    concatenated,
 )
-from cstonet.analyses.mediation.reading import Mediators
-from cstonet.crossfit.training import FoldJob, Progress, collect, run_folds, train_networks
+from cstonet.analyses.mediation.reading import MediationDesign
+from cstonet.crossfit.fitted import FittedNetworks, NetworkSet, train_networks
+from cstonet.crossfit.fold import Fold, out_of_fold
+from cstonet.crossfit.training import FoldJob
+from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design
-from cstonet.errors import NotAvailableError
-from cstonet.estimators.nuisances import FloatArray
-from cstonet.network.scaling import OutcomeScale, column_scaling
-from cstonet.network.spec import BlockFamily
-from cstonet.network.structure import SearchScope
-from cstonet.network.trained import FittedNetworks, Prediction, TrainedNetwork, mean_prediction
-from cstonet.search.working import TrainingData
-from cstonet.settings.options import FitOptions
-from cstonet.settings.plan import Plan, adjustment, influence_only, make_plan
+from cstonet.data.units import Units
+from cstonet.data.variables import Family, block_family
+from cstonet.network.prediction import averaged
+from cstonet.network.scaling import Scaling, column_scaling
+from cstonet.network.spec import NetworkSpec, causal_network
+from cstonet.network.trained import OUTCOME
+from cstonet.network.training_data import TrainingData
+from cstonet.search.scope import SearchScope
+from cstonet.settings.plan import Architecture, Plan
 
 # Up to so many mediators are all held in the outcome model; of more, those that pass their test.
 HELD_WITHOUT_TEST = 5
 # Slab variance of the mediator networks as a share of the outcome networks': a density ratio is the
 # exponential of differences of means, and makes much of little noise in them.
 SLAB_SHARE = 0.5
-
-
-def outcome_design(design: Design) -> Design:
-    """The design of the outcome network: mediators as further columns of X."""
-    mediators = mediators_of(design)
-    # In double precision: a mediator may be large beside its spread.
-    X = np.concatenate([design.X, mediators.values], axis=1)
-    return dataclasses.replace(
-        design, X=X, covariates=(*design.covariates, *mediators.names), mediators=None
-    )
-
-
-def mediators_of(design: Design) -> Mediators:
-    """The mediators of a design that has some."""
-    if design.mediators is None:
-        raise ValueError("the design has no mediators")
-    return design.mediators
-
-
-def mediation_plan(design: Design, options: FitOptions, *, preset: str, seed: int) -> Plan:
-    """The plan of the outcome network, from which that of the mediator network follows."""
-    if options.search is None:
-        raise NotAvailableError(
-            f"Mediation keeps the mediators out of the treatment model, which needs the structure "
-            f"search; preset {preset!r} has none. Use preset='calibrated', or options with search."
-        )
-    options = options.replace(
-        variance=influence_only(options.variance, "mediators"),
-        search=dataclasses.replace(options.search, adjust=adjustment(options.search, "mediators")),
-    )
-    return make_plan(outcome_design(design), options, preset=preset, seed=seed)
-
-
-def _mediator_plan(plan: Plan, inputs: int, binary: NDArray[np.bool_]) -> Plan:
-    """The same plan for networks of the mediators."""
-    families: tuple[BlockFamily, ...] = tuple("bernoulli" if b else "gaussian" for b in binary)
-    if plan.search_network is None:
-        raise ValueError("the plan of a mediation has a search")
-    prior = plan.training.prior
-    narrow = dataclasses.replace(prior, slab_variance=SLAB_SHARE * prior.slab_variance)
-    return dataclasses.replace(
-        plan,
-        training=dataclasses.replace(plan.training, prior=narrow),
-        network=plan.network.with_inputs(inputs).with_outcomes(families),
-        search_network=plan.search_network.with_inputs(inputs).with_outcomes(families),
-    )
+# Number of the mediator networks among those of a fit; the outcome's are the first.
+_MEDIATOR_NETWORKS = 1
 
 
 @dataclass(frozen=True)
-class MediationNetworks:
+class MediationNetworks(NetworkSet):
     """All networks of a mediation fit, and how to predict with them.
 
     Attributes
@@ -105,7 +65,7 @@ class MediationNetworks:
         Networks of the treatment and the outcome, on covariates and mediators.
     mediator
         Networks of the mediators, on covariates.
-    folds
+    models
         Per fold of every repetition: its chosen networks and the mediators' law.
     units
         The mediators' units.
@@ -113,18 +73,8 @@ class MediationNetworks:
 
     outcome: FittedNetworks
     mediator: FittedNetworks
-    folds: tuple[FoldModels, ...]
+    models: tuple[FoldModels, ...]
     units: MediatorUnits
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the outcome networks."""
-        return self.outcome.plan
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """Why starts were given up."""
-        return self.outcome.failures + self.mediator.failures
 
     @property
     def n_nonzero(self) -> int:
@@ -139,125 +89,132 @@ class MediationNetworks:
     @property
     def trace(self) -> pd.DataFrame:
         """Training history of both networks."""
-        return self._stacked("trace")
+        return _stacked(outcome=self.outcome.trace, mediator=self.mediator.trace)
 
     @property
     def search(self) -> pd.DataFrame:
         """Moves of both structure searches."""
-        return self._stacked("search")
+        return _stacked(outcome=self.outcome.search, mediator=self.mediator.search)
 
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Total-effect nuisances of new rows (m, p): outcome means over the mediators' law."""
         both = np.concatenate([X, np.tile(self.units.center, (len(X), 1))], axis=1)
         inputs = self.outcome.x_scaling.dataset(both, 0)
         data, rows = self.mediator.x_scaling.dataset(X, 0), np.arange(len(X))
-        return mean_prediction([fold.predict_total(inputs, data, rows) for fold in self.folds])
+        return averaged([models.predict_total(inputs, data, rows) for models in self.models])
 
-    def predict_out_of_fold(
-        self, inputs: _core.Dataset, data: _core.Dataset, values: FloatArray
-    ) -> list[MediationPrediction]:
+    def predict_out_of_fold(self, sample: MediationSample) -> list[MediationPrediction]:
         """Nuisances at the training rows, each from networks that did not train on it.
-
-        Parameters
-        ----------
-        inputs, data
-            Covariates with and without the mediators.
-        values : (n, J)
-            Mediators in network units.
 
         Returns
         -------
         list
             One prediction per repetition of the cross-fitting.
         """
-        per_fold = [
-            fold.predict(inputs, data, split.test, values[split.test])
-            for fold, split in zip(self.folds, self.outcome.splits, strict=True)
-        ]
-        predictions = []
-        for first in range(0, len(per_fold), self.plan.folds):
-            chosen = slice(first, first + self.plan.folds)
-            order = np.concatenate([split.test for split in self.outcome.splits[chosen]])
-            predictions.append(concatenated(per_fold[chosen], np.argsort(order)))
-        return predictions
 
-    def _stacked(self, name: str) -> pd.DataFrame:
-        parts = {"outcome": self.outcome, "mediator": self.mediator}
-        frames = [getattr(part, name).assign(network=label) for label, part in parts.items()]
-        stacked: pd.DataFrame = pd.concat(frames, ignore_index=True)
-        return stacked
+        def of_fold(fold: Fold, test: NDArray[np.int64]) -> MediationPrediction:
+            models = self.models[fold.split.index]
+            return models.predict(sample.inputs, sample.covariates, test, sample.values[test])
+
+        return out_of_fold(self.outcome.folds, of_fold)
 
 
 def train_mediation(
-    design: Design, plan: Plan, *, threads: int, progress: Progress | None = None
-) -> tuple[MediationNetworks, list[MediationPrediction]]:
+    design: MediationDesign, plan: Plan, workforce: Workforce
+) -> tuple[MediationNetworks, MediationSample]:
     """Train both networks in every fold.
 
     Returns
     -------
-    networks, predictions
-        The networks, and the out-of-fold nuisances of each repetition.
+    networks, sample
+        The networks, and the rows as they see them.
     """
-    mediators, p = mediators_of(design), design.X.shape[1]
-    outcome, inputs = train_networks(
-        outcome_design(design),
-        plan,
-        threads=threads,
-        progress=_half(progress, 0),
-        scope=_outcome_scope(p, len(mediators.names)),
+    p = design.X.shape[1]
+    scope = _outcome_scope(p, len(design.mediators.names))
+    outcome, inputs = train_networks(with_mediators(design), plan, workforce.part(0, 2), scope)
+    units = MediatorUnits.of(design.mediators, design.weights, outcome.x_scaling, p)
+    scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
+    sample = MediationSample(
+        inputs=inputs.covariates,
+        covariates=scaling.dataset(design.X, plan.pack_bytes),
+        treatment=arms_of(design).codes,
+        values=units.standardise(design.mediators.values),
+        weights=design.unit_weights,
+        units=units,
+        y_units=outcome.y_units,
+        seed=plan.seed,
     )
-    units = MediatorUnits.of(mediators, design.weights, outcome.x_scaling, p)
-    values = units.standardise(mediators.values)
-    x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
-    data = x_scaling.dataset(design.X, plan.pack_bytes)
-    weights = np.ones(len(design.y)) if design.weights is None else design.weights
-    held = [_held(nets, p) for nets in outcome.chosen]
-    jobs = [
-        FoldJob(
+    held = [_held(fold, p) for fold in outcome.folds]
+    mediator = _train_mediators(design, outcome, held, sample, scaling, workforce.part(1, 2))
+    models = tuple(
+        FoldModels.fit(of_outcome, of_mediators, kept, sample, workforce.threads)
+        for of_outcome, of_mediators, kept in zip(outcome.folds, mediator.folds, held, strict=True)
+    )
+    return MediationNetworks(outcome, mediator, models, units), sample
+
+
+def with_mediators(design: MediationDesign) -> Design:
+    """The design of the outcome network: mediators as further columns of X."""
+    fields = {field.name: getattr(design, field.name) for field in dataclasses.fields(Design)} | {
+        # In double precision: a mediator may be large beside its spread.
+        "X": np.concatenate([design.X, design.mediators.values], axis=1),
+        "covariates": (*design.covariates, *design.mediators.names),
+    }
+    return Design(**fields)
+
+
+def _train_mediators(
+    design: MediationDesign,
+    outcome: FittedNetworks,
+    held: list[NDArray[np.int64]],
+    sample: MediationSample,
+    scaling: Scaling,
+    workforce: Workforce,
+) -> FittedNetworks:
+    """Networks of the mediators that the outcome networks of each fold hold."""
+    plan, prior = outcome.plan, outcome.plan.training.prior
+    narrow = dataclasses.replace(prior, slab_variance=SLAB_SHARE * prior.slab_variance)
+    treatment = design.treatment.visible()
+    jobs = []
+    for fold, kept in zip(outcome.folds, held, strict=True):
+        families = tuple(design.mediators.families[j] for j in kept)
+        visible = np.column_stack([treatment, sample.values[:, kept]])
+        job = FoldJob(
             data=TrainingData(
-                covariates=data,
-                visible=np.ascontiguousarray(
-                    np.column_stack([design.treatment, values[:, kept]]), dtype=np.float32
-                ),
-                weights=weights.astype(np.float32),
-                family="binomial" if mediators.binary[kept].any() else "gaussian",
-                outcomes=len(kept),
+                covariates=sample.covariates,
+                visible=np.ascontiguousarray(visible, dtype=np.float32),
+                weights=sample.weights.astype(np.float32),
+                families=families,
             ),
-            plan=_mediator_plan(plan, p, mediators.binary[kept]),
-            scope=_mediator_scope(nets, p),
+            plan=plan,
+            network=_network(plan.network, design, families),
+            working=None
+            if plan.search_network is None
+            else _network(plan.search_network, design, families),
+            training=dataclasses.replace(plan.training, prior=narrow),
+            scope=_mediator_scope(fold, design.X.shape[1]),
+            network_id=_MEDIATOR_NETWORKS,
         )
-        for kept, nets in zip(held, outcome.chosen, strict=True)
-    ]
-    results = run_folds(jobs, outcome.splits, threads, _half(progress, 1))
-    mediator = FittedNetworks(
-        plan=jobs[0].plan,
-        splits=outcome.splits,
-        x_scaling=x_scaling,
-        y_scale=OutcomeScale(0.0, 1.0),  # the mediators' units are not the networks' concern
-        threads=threads,
-        **collect(results, plan, design.covariates),
+        jobs.append(job)
+    tasks = [job.on(fold.split) for job, fold in zip(jobs, outcome.folds, strict=True)]
+    return FittedNetworks(
+        plan=plan,
+        folds=tuple(workforce.run(tasks)),
+        covariates=design.covariates,
+        x_scaling=scaling,
+        y_units=Units(0.0, 1.0),  # the mediators' units are not the networks' concern
+        threads=workforce.threads,
+        spec=jobs[0].network,
     )
-    folds = tuple(
-        FoldModels.fit(
-            outcome=nets,
-            mediator=others,
-            held=kept,
-            units=units,
-            y_scale=outcome.y_scale,
-            data=data,
-            rows=np.concatenate([split.fit, split.validation]),
-            treatment=design.treatment,
-            values=values,
-            weights=weights,
-            seed=(plan.seed, fold),
-            threads=threads,
-        )
-        for fold, (nets, others, kept, split) in enumerate(
-            zip(outcome.chosen, mediator.chosen, held, outcome.splits, strict=True)
-        )
-    )
-    networks = MediationNetworks(outcome=outcome, mediator=mediator, folds=folds, units=units)
-    return networks, networks.predict_out_of_fold(inputs.covariates, data, values)
+
+
+def _network(
+    plan: Architecture, design: MediationDesign, families: tuple[Family, ...]
+) -> NetworkSpec:
+    """A network of mediators of these families, on the covariates."""
+    one = causal_network(plan, treatment=design.treatment.block_family, outcome="gaussian")
+    outcomes = tuple(block_family(family) for family in families)
+    return one.with_inputs(design.X.shape[1]).with_outcomes(outcomes)
 
 
 def _outcome_scope(p: int, mediators: int) -> SearchScope:
@@ -272,20 +229,25 @@ def _outcome_scope(p: int, mediators: int) -> SearchScope:
     )
 
 
-def _mediator_scope(outcome: tuple[TrainedNetwork, ...], p: int) -> SearchScope:
+def _mediator_scope(fold: Fold, p: int) -> SearchScope:
     """The mediator network's search: the covariates of the other models are familiar to it."""
-    known = tuple(sorted({int(j) for net in outcome for j in net.inputs if j < p}))
+    known = tuple(sorted({int(j) for net in fold.networks for j in net.inputs if j < p}))
     return SearchScope(models=("outcome",), familiar=known, adjust=known)
 
 
-def _held(networks: tuple[TrainedNetwork, ...], p: int) -> NDArray[np.int64]:
+def _held(fold: Fold, p: int) -> NDArray[np.int64]:
     """Mediators that the outcome model of any of the networks uses; at least the first."""
-    used = {int(j) - p for net in networks for j in net.inputs[net.selects_outcome] if j >= p}
+    used = {
+        int(j) - p
+        for net in fold.networks
+        for j in net.inputs[fold.adjustment.selects(net, OUTCOME)]
+        if j >= p
+    }
     return np.array(sorted(used) or [0], dtype=np.int64)
 
 
-def _half(progress: Progress | None, half: int) -> Progress | None:
-    """Progress of the first (0) or the second (1) of two trainings, counted as half of both."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(half * total + done, 2 * total)
+def _stacked(**frames: pd.DataFrame) -> pd.DataFrame:
+    """Frames one below the other, with a column that names their network."""
+    parts = [frame.assign(network=label) for label, frame in frames.items()]
+    stacked: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return stacked

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from cstonet.analyses.arms.results import CausalResults, Data
-from cstonet.analyses.fitted import Networks, Plan
+from cstonet.analyses.arms.comparisons import ComparedArms
+from cstonet.analyses.arms.prediction import Prediction
+from cstonet.analyses.mediation.networks import MediationNetworks
+from cstonet.analyses.mediation.reading import MediationDesign
+from cstonet.analyses.results import Data, FitRecord
 from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError, UncertainShareWarning
-from cstonet.estimators.mediation import PROPORTION, MediationEffects
+from cstonet.estimators.mediation import PROPORTION, MediationEffects, MediationNuisances
 from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
-    from cstonet.data.design import Design
-    from cstonet.estimators import MediationNuisances
+    from cstonet.reporting.summary import SummaryParts
 
 
-class MediationResults(CausalResults):
-    """A fitted mediation: "TE", "NDE" and "NIE", with what a fit without mediators offers.
+class MediationResults(ComparedArms):
+    """A fitted mediation: "TE", "NDE" and "NIE", with predictions of the total effect.
 
     Parameters
     ----------
+    record : FitRecord
+        What the fit leaves behind. The selection has a column `mediator` too: covariates that
+        explain the mediators.
     estimated : MediationEffects
         Effects with their covariance, and how many density ratios were bounded.
     mediation : MediationNuisances
@@ -34,39 +40,46 @@ class MediationResults(CausalResults):
         (`outcome`, with count and frequency over the supports found); `effect` of the treatment on
         it and `indirect`, the interventional indirect effect through it, each with standard error
         and p-value.
-    design, plan, selection, networks, notes, runtime
-        See :class:`~cstonet.analyses.arms.results.CausalResults`. The selection has a column
-        `mediator` too: covariates that explain the mediators.
+
+    Attributes
+    ----------
+    nuisances : Nuisances
+        Those of the total effect.
     """
 
-    estimator = "EIF"
+    design: MediationDesign
+    networks: MediationNetworks
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "dose_response": (
+            "a mediation compares two levels of {design.treatment.name!r} and has no curve: "
+            "potential_outcomes() are the expected outcomes at each, the column effect of "
+            "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
+            "the formula without its mediators and with treatment='continuous'"
+        ),
+        "test_equal_arms": (
+            "a mediation fit has no arms to compare; wald_test('TE = 0') tests that the treatment "
+            "has no effect, wald_test('NDE = 0, NIE = 0') that it has neither kind."
+        ),
+    }
 
     def __init__(
         self,
-        *,
-        design: Design,
-        plan: Plan,
+        record: FitRecord,
         estimated: MediationEffects,
         mediation: MediationNuisances,
         mediators: pd.DataFrame,
-        selection: pd.DataFrame,
-        networks: Networks,
-        notes: tuple[str, ...],
-        runtime: float,
     ) -> None:
-        super().__init__(
-            design=design,
-            plan=plan,
-            effects=estimated.effects,
-            nuisances=mediation.total(),
-            selection=selection,
-            networks=networks,
-            notes=notes,
-            runtime=runtime,
-        )
+        super().__init__(record, estimated.effects)
         self.estimated = estimated
         self.mediation = mediation
         self.mediators = mediators
+        self.nuisances = mediation.total()
+
+    def summary_parts(self, alpha: float) -> SummaryParts:
+        """Header rows, tables and notes of the summary."""
+        from cstonet.analyses.mediation.summary import mediation_summary
+
+        return mediation_summary(self, alpha)
 
     def effect(self, name: str = "TE", *, alpha: float = 0.05) -> Effect:
         """One effect by name: "TE", "NDE", "NIE", or "NIE/TE", the proportion mediated.
@@ -111,21 +124,6 @@ class MediationResults(CausalResults):
             )
         return Effect.of(self.estimated.proportion(), PROPORTION, alpha)
 
-    def _no_curve(self) -> str:
-        return (
-            f"a mediation compares two levels of {self.design.treatment_name!r} and has no curve: "
-            "potential_outcomes() are the expected outcomes at each, the column effect of "
-            "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
-            "the formula without its mediators and with treatment='continuous'"
-        )
-
-    def test_equal_arms(self) -> NoReturn:
-        """Not available: the test of no total effect is ``wald_test("TE = 0")``."""
-        raise NotAvailableError(
-            "a mediation fit has no arms to compare; wald_test('TE = 0') tests that the treatment "
-            "has no effect, wald_test('NDE = 0, NIE = 0') that it has neither kind."
-        )
-
     def cate(
         self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
     ) -> pd.Series[float] | pd.DataFrame:
@@ -142,3 +140,7 @@ class MediationResults(CausalResults):
 
     def _identity(self) -> str:
         return "TE is NDE + NIE by definition"
+
+    def _predict(self, data: Data) -> Prediction:
+        """Total-effect nuisances of new units."""
+        return self.networks.predict(self.design.spec.transform(data))

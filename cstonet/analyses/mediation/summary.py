@@ -1,29 +1,67 @@
-"""What the summary of a mediation fit adds: the table of the mediators, and its notes."""
+"""The summary of a mediation: the effects, the table of the mediators, its notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cstonet.analyses.mediation.results import MediationResults
-from cstonet.reporting.tables import Table, table_with_headers
+from cstonet.analyses.arms.summary import arms_rows, note_overlap
+from cstonet.reporting.summary import (
+    SummaryParts,
+    effects_table,
+    network_rows,
+    note_errors,
+    note_selection,
+    notes_data,
+    role_rows,
+    selected_covariates,
+)
+from cstonet.reporting.tables import Table, count, table_with_headers
+
+if TYPE_CHECKING:
+    from cstonet.analyses.mediation.results import MediationResults
 
 _WIDTHS = (17, 9, 11, 9, 6, 10, 9)
 _ROWS = 12
 _SHOWN = 3  # mediators named in a note
 # Share of bounded units from which the notes warn.
 _POOR_OVERLAP = 0.05
-MEDIATION_SELECTION_NOTE = (
-    "Selection: the covariate was found to explain the treatment, a mediator or the outcome in at "
-    "least three quarters of the supports; in brackets: in how many."
-)
-MEDIATION_UNION_NOTE = (
-    " Treatment and outcome models adjust for the covariates found for either, the mediators' "
+_MODELS = ("treatment", "mediator", "outcome")
+_UNION_NOTE = (
+    "Treatment and outcome models adjust for the covariates found for either, the mediators' "
     "model for those found for any."
 )
 
 
-def mediator_table(results: MediationResults) -> Table:
+def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
+    """Header rows, tables and notes of a fit."""
+    design, plan, effects = results.design, results.plan, results.effects
+    numbers = f"{count(len(design.covariates))}, {len(results.mediators)}"
+    return SummaryParts(
+        left=[*role_rows(design), ("Covariates, mediators:", numbers), *network_rows(plan)],
+        right=arms_rows(results, "EIF"),
+        tables=[
+            effects_table(results, alpha),
+            _mediator_table(results),
+            selected_covariates(results.selection, results.n_supports, _MODELS),
+        ],
+        notes=[
+            *_notes_effects(results, alpha),
+            note_errors(effects, plan),
+            *notes_data(design, effects),
+            note_overlap(results),
+            note_selection(
+                plan,
+                len(results.selection),
+                explained="the treatment, a mediator or the outcome",
+                union=_UNION_NOTE,
+            ),
+            *results.notes,
+        ],
+    )
+
+
+def _mediator_table(results: MediationResults) -> Table:
     """Effect of the treatment on each mediator, and what goes through it; strongest path first."""
     mediators = results.mediators
     errors = mediators["indirect_se"].where(mediators["indirect_se"] > 0)
@@ -31,11 +69,10 @@ def mediator_table(results: MediationResults) -> Table:
     ranked = strength.sort_values(ascending=False, kind="stable").index
     shown = mediators.loc[ranked].head(_ROWS)
     rows: Iterable[Any] = shown.itertuples()  # of mixed types
-    fits = int(mediators.attrs["fits"])
     cells = [
         [
             str(row.Index),
-            f"{row.outcome_count}/{fits}",
+            f"{row.outcome_count}/{results.n_supports}",
             *_with_error(row.effect, row.effect_se),
             f"{row.effect_pvalue:.3f}",
             *_with_error(row.indirect, row.indirect_se),
@@ -49,10 +86,10 @@ def mediator_table(results: MediationResults) -> Table:
     return table_with_headers(cells, headers, _WIDTHS, footer=footer)
 
 
-def mediation_notes(results: MediationResults, alpha: float) -> Iterator[str]:
+def _notes_effects(results: MediationResults, alpha: float) -> Iterator[str]:
     """What the effects are, what they assume, how they divide, what was bounded."""
     design = results.design
-    control, treated = (str(level) for level in design.treatment_levels)
+    control, treated = (str(level) for level in results.arms.levels)
     treatment, outcome = design.treatment_name, design.outcome_name
     names = list(map(str, results.mediators.index))
     through = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -81,8 +118,6 @@ def mediation_notes(results: MediationResults, alpha: float) -> Iterator[str]:
 def _note_levels(results: MediationResults) -> Iterator[str]:
     """Which level of a labelled mediator is coded 1; 0 and 1, False and True go without saying."""
     mediators = results.design.mediators
-    if mediators is None:
-        return
     coded = [
         f"{name} = {levels[1]} (not {levels[0]})"
         for name, levels in zip(mediators.names, mediators.levels, strict=True)

@@ -1,4 +1,4 @@
-"""Outcome, treatment and weights: one value per row each, read and checked."""
+"""Variables with one value per row: as the user gave them; outcome and weights as numbers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,16 @@ from cstonet.data.formula import named_column
 from cstonet.data.sources import Gaps
 from cstonet.errors import (
     ConstantOutcomeError,
-    ConstantTreatmentError,
     DataError,
     InfiniteValuesError,
     LengthMismatchError,
-    OneArmedError,
-    OptionError,
     OutcomeTypeError,
-    TreatmentTypeError,
-    UnknownLevelError,
 )
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial"]
-TreatmentKind = Literal["binary", "multilevel", "continuous"]
-
-_MIN_ARM = 2  # a variance within each arm needs two units
-_FEW_LEVELS = 10  # a numeric treatment with more values than this is called continuous
+# Families of the units of a network, by which treatments, mediators and outcomes are modelled.
+BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +167,7 @@ def outcome_values(
             "example with I(outcome == 'yes')."
         )
     y = values.to_numpy(dtype=np.float64, copy=True)
-    _check_finite(y, f"outcome {outcome.name!r}")
+    check_finite_values(y, f"outcome {outcome.name!r}")
     own = counted(y, weights)
     if (own == own[0]).all():
         raise ConstantOutcomeError(
@@ -193,94 +186,6 @@ def outcome_values(
     return y, family
 
 
-def treatment_codes(
-    treatment: Vector, kind: TreatmentKind | None = None, reference: Any = None
-) -> tuple[NDArray[np.int64], tuple[Any, ...], TreatmentKind]:
-    """Codes, levels and kind of a treatment.
-
-    Parameters
-    ----------
-    treatment : Vector
-        The treatment, without gaps.
-    kind : {"binary", "multilevel", "continuous"} or None
-        None: binary for two levels; multilevel for more, unless they are numbers that look like
-        amounts, which make it continuous.
-    reference : level or None
-        The level that the others are compared with; None: the first.
-
-    Returns
-    -------
-    codes : ndarray (n,)
-        0, …, L-1; zeros for a continuous treatment.
-    levels : tuple of L values
-        The reference, then the others: sorted, or in the order of a pandas category. None for a
-        continuous treatment.
-    kind : {"binary", "multilevel", "continuous"}
-    """
-    values = treatment.values.infer_objects()
-    levels = _levels(values, treatment.name)
-    if len(levels) == 1:
-        raise ConstantTreatmentError(
-            f"The treatment {treatment.name!r} is {levels[0]!r} in all {len(values)} rows, so "
-            "there is nothing to compare. Check the column, or the filter that selected the rows."
-        )
-    if kind is None:
-        kind = _kind(values, levels)
-    if kind == "continuous":
-        if reference is not None:
-            raise OptionError(
-                f"reference={reference!r}: the continuous treatment {treatment.name!r} has no "
-                "reference level. Leave it out, or use treatment='multilevel'."
-            )
-        return np.zeros(len(values), dtype=np.int64), (), kind
-    if kind == "binary" and len(levels) > 2:
-        raise TreatmentTypeError(
-            f"The treatment {treatment.name!r} is not binary: it has {len(levels)} values "
-            f"({listing(levels)}). Use treatment='multilevel' to compare them all, keep the rows "
-            f"of two levels, or define two groups in the formula, for example "
-            f"I({treatment.name} > c) or I({treatment.name} == 'a')."
-        )
-    if reference is not None:
-        first = level_code(reference, levels, treatment.name, "reference")
-        levels = (levels[first], *levels[:first], *levels[first + 1 :])
-    codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
-    return codes.astype(np.int64), levels, kind
-
-
-def _kind(values: pd.Series, levels: tuple[Any, ...]) -> TreatmentKind:
-    """The kind of a treatment about which the user said nothing."""
-    if len(levels) == 2:
-        return "binary"
-    whole = all(isinstance(level, int) for level in levels)
-    if is_number(values.dtype) and not (whole and len(levels) <= _FEW_LEVELS):
-        return "continuous"
-    return "multilevel"
-
-
-def looks_continuous(treatment: Vector, kind: TreatmentKind | None) -> bool:
-    """Whether a treatment, which may have gaps, would be analysed as continuous."""
-    if kind is not None:
-        return kind == "continuous"
-    values = treatment.values[~treatment.gaps.rows].infer_objects()
-    if values.empty:
-        return False
-    try:
-        return _kind(values, _levels(values, treatment.name)) == "continuous"
-    except TreatmentTypeError:
-        return False
-
-
-def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
-    """Position of a level that the user named, or an error that lists the levels."""
-    try:
-        return levels.index(value)
-    except ValueError:
-        raise UnknownLevelError(
-            f"{what}: the treatment {name!r} has no level {value!r}. Choose one of "
-            f"{listing(levels)}."
-        ) from None
-
-
 def weight_values(weights: Vector) -> NDArray[np.float64]:
     """Weights as numbers with mean 1, shape (n,); a copy."""
     values = weights.values.infer_objects()
@@ -290,7 +195,7 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
             "non-negative number per row."
         )
     w = values.to_numpy(dtype=np.float64, copy=True)
-    _check_finite(w, f"weights {weights.name!r}")
+    check_finite_values(w, f"weights {weights.name!r}")
     if (w < 0).any():
         raise DataError(
             f"The weights {weights.name!r} are negative in {int((w < 0).sum())} rows. Weights "
@@ -303,29 +208,6 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
     return np.asarray(w / w.mean())
 
 
-def check_arms(
-    codes: NDArray[np.int64],
-    levels: tuple[Any, ...],
-    name: str,
-    weights: NDArray[np.float64] | None = None,
-) -> None:
-    """Refuse a treatment with too few units in an arm, not counting those of weight zero."""
-    sizes = np.bincount(counted(codes, weights), minlength=len(levels))
-    for level, size in zip(levels, sizes, strict=True):
-        if size < _MIN_ARM:
-            units = "unit" if size == 1 else "units"
-            positive = "" if weights is None else " with positive weight"
-            amounts = (
-                " Its levels are numbers written as text: if they are amounts, convert them with "
-                "pandas.to_numeric."
-            )
-            raise OneArmedError(
-                f"The arm {name} = {level!r} has {size} {units}{positive}; at least {_MIN_ARM} "
-                "are needed in each arm. Add rows, or check the filter that selected them."
-                + (amounts if numbers_as_text(pd.Series(levels, dtype=object)) else "")
-            )
-
-
 def numbers_as_text(values: pd.Series) -> bool:
     """Whether a column of text, of more than two levels, holds nothing but numbers."""
     if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
@@ -334,32 +216,21 @@ def numbers_as_text(values: pd.Series) -> bool:
     return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
 
 
-def _levels(values: pd.Series, name: str) -> tuple[Any, ...]:
-    """The distinct values, in order, as plain Python values where possible."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return tuple(values.cat.remove_unused_categories().cat.categories.tolist())
-    if is_number(values.dtype):
-        numbers = values.to_numpy(dtype=np.float64)
-        _check_finite(numbers, f"treatment {name!r}")
-        return tuple(int(v) if v.is_integer() else v for v in np.unique(numbers).tolist())
-    kind = pdt.infer_dtype(values, skipna=True)
-    if kind not in ("boolean", "string"):
-        raise TreatmentTypeError(
-            f"The treatment {name!r} ({values.dtype}, {kind}) holds neither numbers, booleans, "
-            "text nor categories. Code it as 0 and 1, or as two labels."
-        )
-    return tuple(sorted(values.unique().tolist()))
-
-
 def _is_number_or_boolean(dtype: Any) -> bool:
     boolean = pdt.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
     return is_number(dtype) or boolean
 
 
-def _check_finite(values: NDArray[np.float64], what: str) -> None:
+def check_finite_values(values: NDArray[np.float64], what: str) -> None:
+    """Refuse infinite values of a variable, called `what` in the message."""
     infinite = int((~np.isfinite(values)).sum())
     if infinite:
         raise InfiniteValuesError(
             f"The {what} is infinite in {infinite} of {len(values)} rows. Correct these rows or "
             "leave them out."
         )
+
+
+def block_family(family: Family) -> BlockFamily:
+    """Family of the units that model a variable of this family."""
+    return "bernoulli" if family == "binomial" else "gaussian"

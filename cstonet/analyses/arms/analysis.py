@@ -1,0 +1,96 @@
+"""The analysis of a treatment with two or more levels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.analyses.arms.estimation import (
+    ArmsEstimates,
+    ArmsNuisances,
+    arms_nuisances,
+    arms_of,
+    estimate_arms,
+)
+from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
+from cstonet.analyses.arms.results import ArmsResults
+from cstonet.analyses.base import Analysis, Request
+from cstonet.analyses.notes import spread_note, training_notes
+from cstonet.analyses.results import FitRecord
+from cstonet.crossfit.fitted import FittedNetworks, train_networks
+from cstonet.crossfit.workforce import Workforce
+from cstonet.data.design import Design
+from cstonet.data.raw import RawData
+from cstonet.data.treatment import Arms
+from cstonet.data.variables import Vector
+from cstonet.network.training_data import TrainingData
+from cstonet.search.selection import select
+from cstonet.settings.plan import Plan, Problem
+
+Trained = tuple[FittedNetworks, TrainingData]
+
+
+class ArmsAnalysis(Analysis[Design, Trained, ArmsNuisances, ArmsEstimates]):
+    """Average effects of levels against a reference, by augmented inverse probability weighting."""
+
+    kinds = ("binary", "multilevel")
+
+    def suits(self, raw: RawData, kind: str | None) -> bool:
+        """Whatever no other analysis takes."""
+        del raw, kind
+        return True
+
+    def read_treatment(
+        self, treatment: Vector, weights: NDArray[np.float64] | None, request: Request
+    ) -> Arms:
+        """The arms."""
+        return read_arms(treatment, request.kind, request.reference, weights)
+
+    def finish_reading(self, design: Design, raw: RawData) -> Design:
+        """Warn of covariates without a value in an arm."""
+        del raw
+        warn_of_empty_arms(design, arms_of(design))
+        return design
+
+    def problem(self, design: Design) -> Problem:
+        """Imputations need the whole treatment model."""
+        return Problem(
+            rows=design.X.shape[0],
+            inputs=design.X.shape[1],
+            visible_units=design.treatment.block_units,
+            whole_treatment_model=None if design.gaps is None else "missing covariates",
+        )
+
+    def train(self, design: Design, plan: Plan, workforce: Workforce) -> Trained:
+        """One network per fold and start, of treatment and outcome."""
+        return train_networks(design, plan, workforce)
+
+    def nuisances(self, design: Design, plan: Plan, trained: Trained) -> ArmsNuisances:
+        """μ̂_a(x) and p̂_a(x) of every repetition."""
+        return arms_nuisances(design, plan, *trained)
+
+    def estimate(self, design: Design, plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
+        """AIPW."""
+        return estimate_arms(design, plan, nuisances)
+
+    def results(
+        self,
+        design: Design,
+        plan: Plan,
+        trained: Trained,
+        nuisances: ArmsNuisances,
+        estimates: ArmsEstimates,
+        runtime: float,
+    ) -> ArmsResults:
+        """The table of effects, predictions and diagnostics."""
+        networks, arms = trained[0], arms_of(design)
+        levels = arms.levels if arms.kind == "multilevel" else ()
+        record = FitRecord(
+            design=design,
+            plan=plan,
+            networks=networks,
+            selection=select(design.covariates, networks.folds, levels),
+            notes=training_notes(networks) + spread_note(estimates.effects, estimates.singles),
+            runtime=runtime,
+        )
+        return ArmsResults(record, estimates.effects, nuisances)

@@ -1,0 +1,199 @@
+"""What fits that compare arms have in common: predictions under each level, overlap, balance."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.analyses.arms.estimation import arms_of
+from cstonet.analyses.arms.prediction import Prediction
+from cstonet.analyses.results import CausalResults, Data
+from cstonet.data.treatment import Arms
+from cstonet.errors import OptionError, UnseenLevelError
+from cstonet.estimators import Nuisances
+from cstonet.estimators.nuisances import FloatArray
+from cstonet.reporting import diagnostics
+
+
+class ComparedArms(CausalResults):
+    """Results of a treatment with levels. Children say how new units are predicted.
+
+    Attributes
+    ----------
+    nuisances : Nuisances
+        (Out-of-fold) nuisances of the training rows.
+    """
+
+    nuisances: Nuisances
+
+    @abstractmethod
+    def _predict(self, data: Data) -> Prediction:
+        """Nuisances of new units."""
+
+    @property
+    def arms(self) -> Arms:
+        """The treatment."""
+        return arms_of(self.design)
+
+    def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
+        """Expected outcome under each treatment, as the networks see it.
+
+        The linear terms by which the average effects are adjusted are not part of it.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            New units. None: the training rows, predicted out of fold if the fit is cross-fitted.
+            Where the fit imputed missing covariates, those of new units are averaged over draws
+            given the unit's observed ones; if values are missing not at random, also given which
+            ones are missing. The unit's treatment and outcome are not used. A unit's answer does
+            not depend on the other units asked for.
+
+        Returns
+        -------
+        DataFrame
+            One column per treatment level.
+        """
+        mu, _, index = self._nuisances_of(data)
+        return pd.DataFrame(mu, index=index, columns=self._level_index(), copy=True)
+
+    def cate(
+        self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Conditional average treatment effect μ̂_b(x) - μ̂_a(x) of each unit.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            See `potential_outcomes`.
+        contrast : (b, a), optional
+            Two levels of the treatment. By default those of "ATE", or all that a multilevel
+            treatment has with its reference.
+
+        Returns
+        -------
+        Series, or DataFrame
+            A column "CATE[b-a]" per contrast if the treatment is multilevel and no contrast given.
+        """
+        pairs = None if contrast is None else self._contrast_codes(contrast)
+        mu, _, index = self._nuisances_of(data)
+        if self._multilevel and pairs is None:
+            reference, *others = self.arms.levels
+            columns = [f"CATE[{other}-{reference}]" for other in others]
+            return pd.DataFrame(mu[:, 1:] - mu[:, :1], index=index, columns=columns)
+        b, a = (1, 0) if pairs is None else pairs
+        return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
+
+    def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
+        """Estimated treatment probabilities, not clipped.
+
+        They are those of the weights: given the outcome's covariates, and others found for the
+        treatment if these may matter to the outcome. A model of the treatment alone may predict it
+        better.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            See `potential_outcomes`.
+
+        Returns
+        -------
+        Series, or DataFrame
+            Probability of the second level of a binary treatment; a column per level of a
+            multilevel one.
+        """
+        _, propensity, index = self._nuisances_of(data)
+        if self._multilevel:
+            return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
+        return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
+
+    def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
+        """Expected outcome of each unit under the treatment it received.
+
+        Parameters
+        ----------
+        data : DataFrame or None
+            New units with their treatment. None: the training rows, see `potential_outcomes`.
+
+        Returns
+        -------
+        Series
+        """
+        codes = self.nuisances.treatment if data is None else self._treatment_codes(data)
+        mu, _, index = self._nuisances_of(data)
+        expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
+        return pd.Series(expected, index=index, name=self.design.outcome_name)
+
+    def overlap(self) -> pd.DataFrame:
+        """Distribution of the propensities per arm, see `cstonet.reporting.diagnostics.overlap`."""
+        return diagnostics.overlap(
+            self.nuisances,
+            levels=self.arms.levels,
+            clip=self.effects.clip,
+            kind=self.arms.kind,
+        )
+
+    def balance(self) -> pd.DataFrame:
+        """Covariate balance before and after weighting, see `reporting.diagnostics.balance`.
+
+        Missing values count with the mean of their imputations.
+        """
+        X = self._complete_covariates()
+        return diagnostics.balance(
+            self.nuisances,
+            X,
+            covariates=self.design.covariates,
+            levels=self.arms.levels,
+            clip=self.effects.clip,
+            kind=self.arms.kind,
+        )
+
+    @property
+    def _multilevel(self) -> bool:
+        return self.arms.kind == "multilevel"
+
+    def _level_index(self) -> pd.Index:
+        levels: pd.Index = pd.Index(list(self.arms.levels), name=self.arms.name)
+        return levels
+
+    def _contrast_codes(self, contrast: tuple[Any, Any]) -> tuple[int, int]:
+        """Codes of the two levels of a contrast."""
+        if not isinstance(contrast, tuple) or len(contrast) != 2 or contrast[0] == contrast[1]:
+            raise OptionError(
+                f"contrast must be a pair of different levels (b, a), for μ_b - μ_a; got "
+                f"{contrast!r}"
+            )
+        b, a = (self.arms.code_of(level, "contrast") for level in contrast)
+        return b, a
+
+    def _nuisances_of(self, data: Data | None) -> tuple[FloatArray, FloatArray, pd.Index]:
+        """Regressions (m, L), propensities (m, L) and row labels of new or training units."""
+        if data is None:
+            return self.nuisances.mu, self.nuisances.propensity, self.design.index
+        prediction = self._predict(data)
+        return prediction.mu, prediction.propensity, self._index(data)
+
+    def _complete_covariates(self) -> NDArray[np.floating]:
+        """Covariates of the training rows without gaps, shape (n, p)."""
+        return self.design.X
+
+    def _treatment_codes(self, data: pd.DataFrame) -> NDArray[np.int64]:
+        """Codes of the treatments that new units received, shape (m,)."""
+        name, levels = self.arms.name, self.arms.levels
+        received = self.design.received.read(
+            data, "for the outcome under every treatment use potential_outcomes"
+        )
+        # A plain dictionary equates 1, 1.0 and True, as the user does.
+        lookup = {level: code for code, level in enumerate(levels)}
+        values = received.tolist()
+        unseen = [value for value in values if value not in lookup]
+        if unseen:
+            raise UnseenLevelError(
+                f"data: column {name!r} holds {unseen[0]!r}, but the fit knows only "
+                f"{', '.join(repr(level) for level in levels)}"
+            )
+        return np.array([lookup[value] for value in values], dtype=np.int64)

@@ -1,0 +1,147 @@
+"""From trained networks to the nuisances of arms, and from these to effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.analyses.arms.prediction import Prediction, predict_out_of_fold
+from cstonet.crossfit.fitted import FittedNetworks, linear_covariates
+from cstonet.crossfit.fold import Folds, by_repetition, fold_labels
+from cstonet.data.design import Design
+from cstonet.data.treatment import Arms
+from cstonet.estimators import (
+    CrossFit,
+    Effects,
+    Imputations,
+    Nuisances,
+    effects_over_repetitions,
+    estimate_effects,
+)
+from cstonet.imputation.held_out import completed, impute
+from cstonet.network.prediction import averaged
+from cstonet.network.training_data import TrainingData
+from cstonet.settings.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmsNuisances:
+    """Nuisances of the training rows.
+
+    Attributes
+    ----------
+    average
+        Averaged over the repetitions of the cross-fitting.
+    repetitions
+        Those of each.
+    """
+
+    average: CrossFit
+    repetitions: tuple[CrossFit, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmsEstimates:
+    """Effects, and the same from each repetition of the cross-fitting alone."""
+
+    effects: Effects
+    singles: tuple[Effects, ...]
+
+
+def arms_of(design: Design) -> Arms:
+    """The treatment of a design that has levels."""
+    if not isinstance(design.treatment, Arms):
+        raise TypeError("the treatment has no levels")
+    return design.treatment
+
+
+def arms_nuisances(
+    design: Design, plan: Plan, fitted: FittedNetworks, data: TrainingData
+) -> ArmsNuisances:
+    """Out-of-fold nuisances of every repetition and of their average.
+
+    Parameters
+    ----------
+    design, plan
+        The data and the plan.
+    fitted, data
+        What training made of them.
+    """
+    predictions = predict_out_of_fold(fitted, data.covariates)
+    groups = by_repetition(fitted.folds)
+    imputed: Imputations | None = None
+    alone: Sequence[Imputations | None] = [None] * len(predictions)
+    if fitted.gaps is not None:
+        imputed, alone = _imputations(fitted, data, plan)
+
+    def nuisances(prediction: Prediction, folds: Folds, labels: Folds) -> Nuisances:
+        columns = linear_covariates(folds)
+        linear = data.covariates.gather(np.arange(len(design.y)), columns)
+        return Nuisances(
+            y=design.y,
+            treatment=arms_of(design).codes,
+            mu=prediction.mu,
+            propensity=prediction.propensity,
+            weights=design.weights,
+            fold=fold_labels(labels),
+            linear=linear.astype(np.float64) if len(columns) else None,
+        )
+
+    average = nuisances(averaged(predictions), fitted.folds, groups[0])
+    return ArmsNuisances(
+        average=CrossFit(average, imputed),
+        repetitions=tuple(
+            CrossFit(nuisances(prediction, folds, folds), own)
+            for prediction, folds, own in zip(predictions, groups, alone, strict=True)
+        ),
+    )
+
+
+def estimate_arms(design: Design, plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
+    """Average treatment effects and potential-outcome means."""
+    arms = arms_of(design)
+
+    def estimate(one: Nuisances) -> Effects:
+        return estimate_effects(
+            one, levels=arms.levels, clip=plan.clip, variance=plan.variance, kind=arms.kind
+        )
+
+    singles = tuple(repetition.effects(estimate) for repetition in nuisances.repetitions)
+    effects = effects_over_repetitions(nuisances.average.effects(estimate), singles)
+    return ArmsEstimates(effects, singles)
+
+
+def _imputations(
+    fitted: FittedNetworks, data: TrainingData, plan: Plan
+) -> tuple[Imputations, list[Imputations]]:
+    """Nuisances of rows with gaps at each imputation: averaged over repetitions, and of each."""
+    if fitted.gaps is None:
+        raise ValueError("the covariates have no gaps")
+    entries = fitted.gaps.entries
+    values: NDArray[np.float32] = impute(
+        fitted.folds,
+        data,
+        fitted.gaps,
+        imputations=plan.imputations,
+        seed=plan.seed,
+        threads=fitted.threads,
+    )
+    each = [
+        predict_out_of_fold(fitted, completed(data.covariates, entries, values[:, m]), entries.rows)
+        for m in range(plan.imputations)
+    ]
+
+    def collected(predictions: Sequence[Prediction]) -> Imputations:
+        return Imputations(
+            rows=entries.rows,
+            mu=np.stack([prediction.mu for prediction in predictions]),
+            propensity=np.stack([prediction.propensity for prediction in predictions]),
+            values=values,
+        )
+
+    average = collected([averaged(predictions) for predictions in each])
+    # All have the same imputations, so that what repetitions differ by is no noise of imputing.
+    return average, [collected(alone) for alone in zip(*each, strict=True)]

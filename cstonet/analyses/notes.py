@@ -1,0 +1,63 @@
+"""What a fit has to say about its own making, for the notes of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.estimators import Effects
+from cstonet.network.trained import OUTCOME, TREATMENT
+
+# Spread over seeds, in standard errors, above which the summary mentions it.
+SPREAD_WORTH_NOTING = 0.1
+
+
+def training_notes(
+    networks: FittedNetworks,
+    models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
+) -> tuple[str, ...]:
+    """Starts that diverged, and models for which no covariate was found."""
+    notes, folds = [], networks.folds
+    if networks.failures:
+        starts = len(networks.failures) + networks.n_starts
+        notes.append(
+            f"{len(networks.failures)} of {starts} starts diverged and were left out (first: "
+            f"{networks.failures[0]})."
+        )
+    for model, block in models:
+        empty = sum(
+            not any(fold.adjustment.selects(net, block).any() for net in fold.networks)
+            for fold in folds
+        )
+        if empty:
+            notes.append(
+                f"In {empty} of {len(folds)} folds no covariate was found for the {model} model."
+            )
+    return tuple(notes)
+
+
+def spread_note(effects: Effects, singles: Sequence[Effects]) -> tuple[str, ...]:
+    """Say how far another seed would move the contrasts, if that is worth knowing.
+
+    Each repetition of the cross-fitting deals the rows, searches and starts anew, as another seed
+    would; the estimate averages them.
+    """
+    if len(singles) < 2:
+        return ()
+    k = effects.n_contrasts
+    estimates = np.array([single.estimates for single in singles])[:, :k]
+    moved = estimates.var(axis=0, ddof=1) / len(singles)
+    if effects.between is not None:  # (1 + 1/M) B; the mean of other imputations moves by B/M
+        moved += np.diag(effects.between)[:k] / (effects.imputations + 1)
+    # Not the effects' own standard errors: the spread is in them.
+    variance = np.mean([single.standard_errors[:k] ** 2 for single in singles], axis=0)
+    spreads = np.sqrt(moved / variance)
+    spread, name = spreads.max(), effects.names[int(np.argmax(spreads))]
+    if not spread > SPREAD_WORTH_NOTING:
+        return ()
+    return (
+        f"Another seed would move the {name} by about {spread:.2f} standard errors, "
+        f"judging by its {len(singles)} repetitions; more repeats= reduce this.",
+    )

@@ -1,0 +1,170 @@
+"""What every fit returns, whatever its analysis: effects with their inference, and a summary."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.crossfit.fitted import NetworkSet
+from cstonet.data.design import Design
+from cstonet.errors import NotOfThisFitError
+from cstonet.estimators import Effects
+from cstonet.reporting.inference import EffectInference
+from cstonet.search.selection import Selection
+from cstonet.settings.plan import Plan
+
+if TYPE_CHECKING:
+    from cstonet.reporting.summary import SummaryParts
+    from cstonet.reporting.tables import CausalSummary
+
+Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRecord:
+    """What a fit leaves behind beside its effects.
+
+    Attributes
+    ----------
+    design
+        The data.
+    plan
+        The resolved options.
+    networks
+        The fitted networks.
+    selection
+        Which covariates were selected for which model.
+    notes
+        What training wants the reader of the summary to know.
+    runtime
+        Seconds spent.
+    """
+
+    design: Design
+    plan: Plan
+    networks: NetworkSet
+    selection: Selection
+    notes: tuple[str, ...]
+    runtime: float
+
+
+class CausalResults(EffectInference):
+    """A fitted Causal-StoNet, in the manner of a statsmodels results object.
+
+    Each analysis has a child of its own, with the effects, predictions and diagnostics that it can
+    give: :class:`~cstonet.analyses.arms.results.ArmsResults`,
+    :class:`~cstonet.analyses.doses.results.DoseResults`,
+    :class:`~cstonet.analyses.mediation.results.MediationResults`.
+
+    Parameters
+    ----------
+    record : FitRecord
+        What the fit leaves behind.
+    effects : Effects
+        Estimates with their covariance.
+
+    Attributes
+    ----------
+    design, plan, networks, notes, runtime
+        See :class:`FitRecord`.
+    selection : DataFrame
+        One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly.
+    n_supports : int
+        Number of supports behind its counts.
+    """
+
+    # Names that other analyses' results have, and what to use here instead.
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, record: FitRecord, effects: Effects) -> None:
+        super().__init__(effects, record.design.outcome_name, record.plan.seed)
+        self.design = record.design
+        self.plan = record.plan
+        self.networks = record.networks
+        self.selection = record.selection.table
+        self.n_supports = record.selection.supports
+        self.notes = record.notes
+        self.runtime = record.runtime
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for names that are not there: who looks for another analysis' is told where to go.
+        if name in self._elsewhere:
+            raise NotOfThisFitError(self._elsewhere[name].format(**vars(self)))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def nobs(self) -> int:
+        """Number of units."""
+        return len(self.design.y)
+
+    @property
+    def influence(self) -> pd.DataFrame:
+        """Influence values of the estimates, one row per unit.
+
+        They are those of nuisances averaged over the repetitions of the cross-fitting. Standard
+        errors add what the repetitions differ by, and what imputations add.
+        """
+        names = list(self.effects.names)
+        return pd.DataFrame(
+            self.effects.influence, index=self.design.index, columns=names, copy=True
+        )
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """Training history: one row per fold, start, stage and epoch."""
+        return self.networks.trace
+
+    @property
+    def default_model_infos(self) -> dict[str, Any]:
+        """Rows that statsmodels' `summary_col` shows below the estimates."""
+        return {
+            "No. Observations": lambda results: str(results.nobs),
+            "No. Covariates": lambda results: str(len(results.design.covariates)),
+        }
+
+    def summary(self, alpha: float = 0.05) -> CausalSummary:
+        """Tables of the fit, its effects and its selected covariates, with notes.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        CausalSummary
+            A `statsmodels.iolib.summary.Summary`: as_text, as_html, as_latex, as_csv.
+        """
+        # statsmodels takes a second to import: only those who print pay for it.
+        from cstonet.reporting.summary import summarize
+
+        return summarize(self.design.formula, self.summary_parts(alpha))
+
+    @abstractmethod
+    def summary_parts(self, alpha: float) -> SummaryParts:
+        """Header rows, tables and notes of the summary.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+        """
+
+    def __repr__(self) -> str:
+        contrasts = self.effects.names[: self.effects.n_contrasts]
+        shown = ", ".join(str(self.effect(name)) for name in contrasts)
+        return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def _index(self, data: Data | None) -> pd.Index:
+        """Row labels of new units, or of the training rows."""
+        if data is None:
+            return self.design.index
+        return data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))

@@ -1,0 +1,228 @@
+"""All networks of a fit: how they are trained over the folds, and what they have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.crossfit.fold import Fold, Folds
+from cstonet.crossfit.splits import make_splits
+from cstonet.crossfit.training import FoldJob
+from cstonet.crossfit.workforce import Workforce
+from cstonet.data.design import Design
+from cstonet.data.units import Units
+from cstonet.data.variables import block_family
+from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
+from cstonet.network.prediction import RowArrays, averaged
+from cstonet.network.scaling import Scaling, column_scaling
+from cstonet.network.spec import NetworkSpec, causal_network
+from cstonet.network.training_data import Split, TrainingData
+from cstonet.search.scope import SearchScope
+from cstonet.search.search import Move
+from cstonet.settings.plan import Plan
+
+P = TypeVar("P", bound=RowArrays)
+
+
+class NetworkSet(ABC):
+    """What results ask of the networks behind them, be they of one kind or of several."""
+
+    @property
+    @abstractmethod
+    def n_nonzero(self) -> int:
+        """Weights that were kept, averaged over the chosen networks."""
+
+    @property
+    @abstractmethod
+    def n_weights(self) -> int:
+        """Weights of the unpruned network on all covariates."""
+
+    @property
+    @abstractmethod
+    def trace(self) -> pd.DataFrame:
+        """Training history: one row per fold, start and epoch."""
+
+    @property
+    @abstractmethod
+    def search(self) -> pd.DataFrame:
+        """One row per move of the structure search; empty without one."""
+
+
+@dataclass(frozen=True)
+class FittedNetworks(NetworkSet):
+    """The networks of all folds, and the units they work in.
+
+    Attributes
+    ----------
+    plan
+        What was done, in numbers.
+    folds
+        Those of every repetition of the cross-fitting, one after the other.
+    covariates
+        Names of the columns that the networks read.
+    x_scaling, y_units
+        Standardisation of these columns and of the outcome.
+    threads
+        Threads to predict with.
+    spec
+        The unpruned network on all covariates.
+    gaps
+        What is missing in the covariates; None if nothing is.
+    """
+
+    plan: Plan
+    folds: tuple[Fold, ...]
+    covariates: tuple[str, ...]
+    x_scaling: Scaling
+    y_units: Units
+    threads: int
+    spec: NetworkSpec
+    gaps: GapData | None = None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why starts were given up."""
+        return tuple(failure for fold in self.folds for failure in fold.failures)
+
+    @property
+    def n_starts(self) -> int:
+        """Networks that converged, over all folds."""
+        return sum(len(fold.starts) for fold in self.folds)
+
+    @property
+    def n_weights(self) -> int:
+        """Weights of the unpruned network on all covariates."""
+        return self.spec.n_weights
+
+    @property
+    def n_nonzero(self) -> int:
+        """Kept weights, averaged over the chosen networks."""
+        return round(float(np.mean([net.nonzero for fold in self.folds for net in fold.networks])))
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """Training history: one row per fold, start and epoch."""
+        return pd.concat([fold.trace for fold in self.folds], ignore_index=True)
+
+    @property
+    def search(self) -> pd.DataFrame:
+        """One row per move of the structure search; empty without one."""
+        columns = [field.name for field in dataclasses.fields(Move)]
+        moves = [dataclasses.asdict(move) for fold in self.folds for move in fold.moves]
+        frame = pd.DataFrame(moves, columns=columns)
+        frame["covariate"] = [self.covariates[move["covariate"]] for move in moves]
+        return frame
+
+    @cached_property
+    def bic(self) -> pd.DataFrame:
+        """BIC of every (fold, start), and whether it was chosen."""
+        return pd.DataFrame(
+            [
+                {
+                    "fold": net.fold,
+                    "start": net.start,
+                    "bic": net.bic,
+                    "nonzero": net.nonzero,
+                    "chosen": any(net is chosen for chosen in fold.networks),
+                }
+                for fold in self.folds
+                for net in fold.starts
+            ]
+        )
+
+    def over_folds(self, predict: Callable[[Fold], P]) -> P:
+        """What the folds say of new rows, averaged."""
+        return averaged([predict(fold) for fold in self.folds])
+
+
+def linear_covariates(folds: Folds) -> NDArray[np.int64]:
+    """Covariates that the estimator adjusts for by linear terms, ascending, shape (k,).
+
+    If there are any in one of these folds, the other covariates found are among them: a slope must
+    not stand in for what the outcome model gets wrong about a correlated one.
+    """
+    if not any(fold.adjustment.linear for fold in folds):
+        return np.empty(0, dtype=np.int64)
+    linear = [np.array(fold.adjustment.linear, dtype=np.int64) for fold in folds]
+    inputs = [net.inputs for fold in folds for net in fold.networks]
+    return np.unique(np.concatenate([*inputs, *linear]))
+
+
+def train_networks(
+    design: Design, plan: Plan, workforce: Workforce, scope: SearchScope | None = None
+) -> tuple[FittedNetworks, TrainingData]:
+    """Train the networks of treatment and outcome in every fold.
+
+    Parameters
+    ----------
+    design, plan
+        The data, and what to do.
+    workforce
+        Threads, and who is told about the progress.
+    scope
+        What the structure search may do, by default everything.
+
+    Returns
+    -------
+    networks, data
+        The networks, and the rows as they see them, which results do not keep.
+    """
+    x_scaling = column_scaling(design.X, plan.outlier_limit, design.weights)
+    if design.gaps is not None:
+        x_scaling = observed_scaling(x_scaling, design)
+    y_units = Units.of(design.y, design.family, design.weights)
+    visible = np.column_stack([design.treatment.visible(), y_units.standardise(design.y)])
+    data = TrainingData(
+        covariates=x_scaling.dataset(design.X, plan.pack_bytes),
+        visible=visible.astype(np.float32),
+        weights=design.unit_weights.astype(np.float32),
+        families=(design.family,),
+    )
+    families = {
+        "treatment": design.treatment.block_family,
+        "outcome": block_family(design.family),
+    }
+    network = causal_network(plan.network, **families)
+    gaps = gap_data(design, plan, x_scaling)
+    job = FoldJob(
+        data=data,
+        plan=plan,
+        network=network,
+        working=None
+        if plan.search_network is None
+        else causal_network(plan.search_network, **families),
+        training=plan.training,
+        scope=SearchScope() if scope is None else scope,
+        gaps=gaps,
+    )
+    fitted = FittedNetworks(
+        plan=plan,
+        folds=tuple(workforce.run([job.on(split) for split in splits_of(design, plan)])),
+        covariates=design.covariates,
+        x_scaling=x_scaling,
+        y_units=y_units,
+        threads=workforce.threads,
+        spec=network,
+        gaps=gaps,
+    )
+    return fitted, data
+
+
+def splits_of(design: Design, plan: Plan) -> tuple[Split, ...]:
+    """The rows of every fold of every repetition."""
+    return make_splits(
+        design.strata,
+        folds=plan.folds,
+        repeats=plan.repeats,
+        validation_fraction=plan.validation_fraction,
+        seed=plan.seed,
+        trainable=design.unit_weights > 0,
+    )

@@ -1,0 +1,116 @@
+"""A fold of the cross-fitting: its rows, what was found and trained on them; predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cstonet.imputation.candidates import ImputationModel
+from cstonet.network.prediction import RowArrays, joined
+from cstonet.network.trained import TrainedNetwork
+from cstonet.network.training_data import Split
+from cstonet.search.scope import Adjustment
+from cstonet.search.search import Move
+
+P = TypeVar("P", bound=RowArrays)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """One fold of one repetition.
+
+    Attributes
+    ----------
+    split
+        Its rows, and its place among the others.
+    adjustment
+        What the search found, and how its covariates are adjusted for.
+    networks
+        The chosen networks, whose predictions are averaged.
+    starts
+        Every start that converged.
+    failures
+        Why others were given up.
+    trace
+        One row per start and epoch.
+    moves
+        Steps of the structure search.
+    imputation
+        How missing covariates are drawn; None if there are none.
+    """
+
+    split: Split
+    adjustment: Adjustment
+    networks: tuple[TrainedNetwork, ...]
+    starts: tuple[TrainedNetwork, ...]
+    failures: tuple[str, ...]
+    trace: pd.DataFrame
+    moves: tuple[Move, ...]
+    imputation: ImputationModel | None = None
+
+    @property
+    def repetition(self) -> int:
+        """Which repetition of the cross-fitting it belongs to."""
+        return self.split.repetition
+
+    @property
+    def number(self) -> int:
+        """Which of that repetition's folds it is."""
+        return self.split.number
+
+
+Folds = Sequence[Fold]
+
+
+def by_repetition(folds: Folds) -> list[tuple[Fold, ...]]:
+    """The folds of each repetition of the cross-fitting."""
+    return [tuple(group) for _, group in groupby(folds, key=lambda fold: fold.repetition)]
+
+
+def fold_labels(folds: Folds) -> NDArray[np.int64]:
+    """Fold of every row in one repetition, whose folds are given; shape (n,)."""
+    labels = np.zeros(sum(len(fold.split.test) for fold in folds), dtype=np.int64)
+    for fold in folds:
+        labels[fold.split.test] = fold.number
+    return labels
+
+
+def out_of_fold(
+    folds: Folds,
+    predict: Callable[[Fold, NDArray[np.int64]], P],
+    rows: NDArray[np.int64] | None = None,
+) -> list[P]:
+    """Predictions of the training rows, each from a fold that did not train on it.
+
+    Parameters
+    ----------
+    folds
+        Of all repetitions.
+    predict
+        What a fold says of some rows.
+    rows : (m,), optional
+        The rows wanted, by default all.
+
+    Returns
+    -------
+    list
+        One prediction per repetition, of the rows in their order.
+    """
+    predictions = []
+    for group in by_repetition(folds):
+        tests = [fold.split.test for fold in group]
+        n = sum(map(len, tests))
+        wanted = np.arange(n) if rows is None else rows
+        # Of every row: where its prediction goes, or -1.
+        place = np.full(n, -1)
+        place[wanted] = np.arange(len(wanted))
+        tests = [test[place[test] >= 0] for test in tests]
+        parts = [predict(fold, test) for fold, test in zip(group, tests, strict=True)]
+        predictions.append(joined(parts, np.argsort(place[np.concatenate(tests)])))
+    return predictions

@@ -1,0 +1,131 @@
+"""Folds side by side: threads, progress, interruption."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TypeVar
+
+from cstonet.crossfit.progress import Progress, part_of
+from cstonet.errors import OptionError
+
+T = TypeVar("T")
+
+# How long the calling thread waits between looks at signals, in seconds.
+_POLL = 0.04
+# Progress of a fold counts in these units; a search fills its part ever more slowly, because
+# nobody knows how many refits it will take.
+SEARCH_UNITS, TRAIN_UNITS = 50, 50
+
+
+class _Stopped(Exception):
+    """Raised in a worker when the fit was interrupted elsewhere."""
+
+
+class Monitor:
+    """Progress of the folds, and the sign for them to stop."""
+
+    def __init__(self, folds: int) -> None:
+        self.stop = threading.Event()
+        self._done = [0] * folds
+
+    def check(self, _: int = 0) -> None:
+        """Raise in a worker if the fit was interrupted."""
+        if self.stop.is_set():
+            raise _Stopped
+
+    def advance(self, fold: int, units: int) -> None:
+        """Set a fold's progress; it never goes back."""
+        self.check()
+        self._done[fold] = max(self._done[fold], units)
+
+    def searching(self, fold: int) -> Callable[[int], None]:
+        """What a search calls now and then: ever smaller steps towards the end of its part."""
+        looks = 0
+
+        def look(_: int) -> None:
+            nonlocal looks
+            looks += 1
+            self.advance(fold, int(SEARCH_UNITS * (1 - 100 / (100 + looks))))
+
+        return look
+
+    @property
+    def done(self) -> int:
+        """Units done over all folds."""
+        return sum(self._done)
+
+    @property
+    def total(self) -> int:
+        """Units in all."""
+        return len(self._done) * (SEARCH_UNITS + TRAIN_UNITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """Who does the work of a fit, and who is told about it.
+
+    Attributes
+    ----------
+    threads
+        Threads to use.
+    progress
+        Told (steps done, steps in all) now and then, if anybody is.
+    """
+
+    threads: int
+    progress: Progress | None = None
+
+    def part(self, number: int, parts: int) -> Workforce:
+        """The same for one of several trainings of equal length."""
+        return Workforce(self.threads, part_of(self.progress, number, parts))
+
+    def run(self, tasks: Sequence[Callable[[int, Monitor], T]]) -> list[T]:
+        """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all.
+
+        Parameters
+        ----------
+        tasks
+            Functions of (threads to use, monitor), one per fold.
+        """
+        monitor = Monitor(len(tasks))
+        workers = min(self.threads, len(tasks))
+        inner = max(1, self.threads // workers)
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(task, inner, monitor) for task in tasks]
+            try:
+                _await(futures, monitor, self.progress)
+            except BaseException:
+                monitor.stop.set()
+                for future in futures:
+                    future.cancel()
+                raise
+        return [future.result() for future in futures]
+
+
+def thread_count(n_jobs: object) -> int:
+    """Number of threads for ``n_jobs``: -1 is every core this process may use."""
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs.__index__() == 0:
+        raise OptionError(
+            f"n_jobs must be a whole number other than 0 (-1: every core); got {n_jobs!r}."
+        )
+    wanted = int(n_jobs.__index__())
+    if wanted > 0:
+        return wanted
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return max(1, cores + 1 + wanted)
+
+
+def _await(futures: list[Future[T]], monitor: Monitor, progress: Progress | None) -> None:
+    while True:
+        done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()  # raises what the fold raised
+        if progress is not None:
+            progress(monitor.done if waiting else monitor.total, monitor.total)
+        if not waiting:
+            return

@@ -1,0 +1,29 @@
+"""Random streams: one registry of what Python draws random numbers for.
+
+Each purpose is the first word of a seed sequence, followed by the fit's seed and what else tells
+its draws apart, so that no two purposes share numbers and none depends on what another has drawn.
+The kernel's streams are told apart in the same manner, by ``Purpose`` in ``csrc/core/rng.hpp``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+
+import numpy as np
+
+
+@unique
+class Stream(IntEnum):
+    """What random numbers are for. A number, once given, is never given again."""
+
+    FOLDS = 1
+    VALIDATION = 2
+    MULTIPLIERS = 3
+    TRAINING_IMPUTATIONS = 4
+    IMPUTATIONS = 5
+    NEW_ROWS = 6
+    MEDIATOR_RESIDUALS = 7
+
+    def generator(self, *words: int) -> np.random.Generator:
+        """The generator of this purpose for a seed and further words."""
+        return np.random.default_rng([self, *words])
