@@ -218,6 +218,18 @@ class TrainingOptions:
         check_kind(self, "optimizer", OptimizerOptions)
 
 
+def ridge(slab_variance: float) -> TrainingOptions:
+    """Training with the slab of the prior alone, one stage with a rate that falls to zero.
+
+    Latent moves are at temperature zero with steps σ_i, where the sweep's gradient is exact; the
+    parameters are scaled one by one, so that no rate depends on anybody's units.
+    """
+    return TrainingOptions(
+        stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
+        prior=PriorOptions(slab_variance=slab_variance, spike_start=1e-4, spike_end=1e-4),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Search for the covariates of each model, from the empty support outwards.
@@ -248,7 +260,7 @@ class SearchOptions:
         else union.
     """
 
-    training: TrainingOptions
+    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.1))
     hidden: tuple[int, ...] = (16, 8, 4)
     updates: int = 2400
     outcome_margin: float = 0.1
@@ -269,6 +281,9 @@ class SearchOptions:
 @dataclass(frozen=True, slots=True)
 class FitOptions:
     """Everything a fit may be told. Presets are values of this class.
+
+    The defaults are the preset ``"calibrated"``: a search for the covariates, then networks on
+    those found, trained with a ridge from the slab and with noise measured on held-out rows.
 
     Parameters
     ----------
@@ -320,23 +335,24 @@ class FitOptions:
         ``{"x1": ["x2", "x3"]}``; those of columns not named are estimated.
     """
 
-    training: TrainingOptions
+    # Averages of networks want less shrinkage than the search's single ones.
+    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.2))
     hidden: tuple[int, ...] | Auto = "auto"
     treatment_layer: int | Auto = "auto"
     activation: Activation = "tanh"
     treatment_weight: float = 1.0
     treatment_units: int | Auto = "auto"
-    search: SearchOptions | None = None
+    search: SearchOptions | None = field(default_factory=SearchOptions)
     screen: int | None = None
     updates: int = 4000
-    starts: int = 3
-    ensemble: int = 1
-    folds: int = 3
-    repeats: int = 1
-    validation_fraction: float = 0.2
+    starts: int = 2
+    ensemble: int = 2
+    folds: int = 5
+    repeats: int = 2
+    validation_fraction: float = 0.1
     clip: float = 0.01
     variance: VarianceChoice = "auto"
-    outlier_limit: float = 1e6
+    outlier_limit: float = 6.0
     pack_bytes: int = 4 * 2**30
     imputations: int = 20
     candidates: int = 50

@@ -1,9 +1,10 @@
 """The named settings of a fit.
 
-``"calibrated"`` is scale-free: everything that depends on the data is ``"auto"``. ``"paper"`` is
-Algorithm A1 with the settings published for the paper's second simulation; the settings of the
-other experiments carry their names: ``"paper:simulation1"``, ``"paper:acic"``, ``"paper:twins"``,
-``"paper:tcga"``. Their rates belong to those data sets and seldom suit another.
+``"calibrated"`` is what the options' own defaults say. It is scale-free: everything that depends
+on the data is ``"auto"``. ``"paper"`` is Algorithm A1 with the settings published for the paper's
+second simulation; those of the other experiments carry their names: ``"paper:simulation1"``,
+``"paper:acic"``, ``"paper:twins"``, ``"paper:tcga"``. Their rates belong to those data sets and
+seldom suit another.
 """
 
 from __future__ import annotations
@@ -16,36 +17,9 @@ from cstonet.settings.options import (
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,
-    SearchOptions,
     StageOptions,
     TrainingOptions,
 )
-
-
-def _calibrated() -> FitOptions:
-    """Structure search, then networks on the supports: a ridge from the slab, held-out noise.
-
-    Latent moves are at temperature zero with steps σ_i, where the sweep's gradient is exact; the
-    parameters are scaled one by one, so that no rate depends on anybody's units.
-    """
-
-    def ridge(slab_variance: float) -> TrainingOptions:
-        return TrainingOptions(
-            stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
-            prior=PriorOptions(slab_variance=slab_variance, spike_start=1e-4, spike_end=1e-4),
-        )
-
-    return FitOptions(
-        # Averages of networks want less shrinkage than the search's single ones.
-        training=ridge(0.2),
-        search=SearchOptions(training=ridge(0.1)),
-        starts=2,
-        ensemble=2,
-        folds=5,
-        repeats=2,
-        validation_fraction=0.1,
-        outlier_limit=6.0,
-    )
 
 
 def _published(
@@ -89,8 +63,13 @@ def _published(
         hidden=hidden,
         treatment_layer=treatment_layer,
         treatment_weight=1000.0,
+        search=None,
         starts=10,
+        ensemble=1,
+        folds=3,
+        repeats=1,
         validation_fraction=0.0,
+        outlier_limit=1e6,
         training=TrainingOptions(
             stages=stages,
             batch_size=batch_size,
@@ -215,5 +194,5 @@ def preset(name: str) -> FitOptions:
     if name not in PRESETS:
         raise OptionError(f"Unknown preset {name!r}. Choose one of {', '.join(PRESETS)}.")
     if name == "calibrated":
-        return _calibrated()
+        return FitOptions()
     return _published_settings(name.partition(":")[2] or "simulation2")
