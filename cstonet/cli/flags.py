@@ -10,8 +10,9 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Callable
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+from cstonet.settings.checks import members
 
 _SECTION = "Parameters"
 _LIST, _INTEGER, _NUMBER, _TEXT = "A,B,...", "INTEGER", "NUMBER", "TEXT"
@@ -60,7 +61,7 @@ def add_flag(
 
 def is_flag(hint: object) -> bool:
     """Whether one word on the command line can express a value of this type."""
-    return not any(dataclasses.is_dataclass(kind) for kind in _kinds(hint))
+    return not any(dataclasses.is_dataclass(kind) for kind in members(hint))
 
 
 def parameter_docs(documented: object) -> dict[str, str]:
@@ -78,14 +79,9 @@ def parameter_docs(documented: object) -> dict[str, str]:
     return {name: text.replace("``", "") for name, text in docs.items()}
 
 
-def _kinds(hint: object) -> tuple[object, ...]:
-    """The members of a union, or the type itself."""
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
 def _reader(hint: object) -> Callable[[str], Any]:
     """From the text of a flag to a value of the type."""
-    kinds = _kinds(hint)
+    kinds = members(hint)
 
     def read(text: str) -> Any:
         for kind in kinds:
@@ -104,7 +100,7 @@ def _reader(hint: object) -> Callable[[str], Any]:
 
 
 def _metavar(hint: object) -> str:
-    kinds = _kinds(hint)
+    kinds = members(hint)
     if any(get_origin(kind) is tuple for kind in kinds):
         return _LIST
     if int in kinds:

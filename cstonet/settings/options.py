@@ -13,9 +13,10 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from cstonet.errors import OptionError
+from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
     check_choice,
     check_flag,
@@ -27,11 +28,28 @@ from cstonet.settings.checks import (
     fail,
 )
 
+__all__ = [
+    "LARGEST_SEED",
+    "Activation",
+    "Auto",
+    "Decay",
+    "FitOptions",
+    "Neighbours",
+    "OptimizerOptions",
+    "PriorOptions",
+    "SamplerOptions",
+    "SearchOptions",
+    "StageOptions",
+    "TrainingOptions",
+    "VarianceChoice",
+    "VarianceKind",
+    "check_seed",
+]
+
 Auto: TypeAlias = Literal["auto"]
 Activation: TypeAlias = Literal["tanh", "sigmoid", "relu"]
 Decay: TypeAlias = Literal["none", "polynomial", "cosine"]
-VarianceKind: TypeAlias = Literal["paper", "influence"]
-VarianceChoice: TypeAlias = Literal["auto", "paper", "influence"]
+VarianceChoice: TypeAlias = Literal[Auto, VarianceKind]
 # Columns with the columns that each depends on.
 Neighbours: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -124,7 +142,7 @@ class OptimizerOptions:
     clip_norm: float = 0.0
 
     def __post_init__(self) -> None:
-        check_choice(self, "rule", ("adam", "momentum"))
+        check_choice(self, "rule")
         check_number(self, "momentum", 0, 1, open_high=True)
         check_number(self, "second_decay", 0, 1, open_high=True)
         check_number(self, "epsilon", 0, 1, open_low=True)
@@ -165,12 +183,12 @@ class StageOptions:
 
     def __post_init__(self) -> None:
         check_integer(self, "epochs", 0, 1_000_000, auto=True)
-        check_choice(self, "prior", ("none", "slab", "mixture"))
+        check_choice(self, "prior")
         check_flag(self, "prune")
         check_positive_tuple(self, "rate")
         check_positive_tuple(self, "step")
-        check_choice(self, "rate_decay", ("none", "polynomial", "cosine"))
-        check_choice(self, "step_decay", ("none", "polynomial"))
+        check_choice(self, "rate_decay")
+        check_choice(self, "step_decay")
         for name in ("rate_exponent", "step_exponent"):
             check_number(self, name, 0, 10)
 
@@ -207,7 +225,7 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         check_integer(self, "batch_size", 1, 1_000_000, auto=True)
-        check_choice(self, "initializer", ("normal", "uniform"))
+        check_choice(self, "initializer")
         check_number(self, "initial_bias", 0, 10)
         check_flag(self, "estimate_variance")
         check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
@@ -266,7 +284,7 @@ class SearchOptions:
     outcome_margin: float = 0.1
     treatment_margin: float = 1.0
     rounds: int = 25
-    adjust: Literal["union", "own", "linear"] | Auto = "auto"
+    adjust: Literal[Auto, "union", "own", "linear"] = "auto"
 
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
@@ -275,7 +293,7 @@ class SearchOptions:
         check_number(self, "outcome_margin", -3, 10)
         check_number(self, "treatment_margin", -3, 10)
         check_integer(self, "rounds", 1, 1000)
-        check_choice(self, "adjust", ("auto", "union", "own", "linear"))
+        check_choice(self, "adjust")
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +379,7 @@ class FitOptions:
     def __post_init__(self) -> None:
         check_kind(self, "training", TrainingOptions)
         self._check_hidden()
-        check_choice(self, "activation", ("tanh", "sigmoid", "relu"))
+        check_choice(self, "activation")
         check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
         check_integer(self, "treatment_units", 1, 10_000, auto=True)
         check_kind(self, "search", SearchOptions, optional=True)
@@ -377,7 +395,7 @@ class FitOptions:
         check_integer(self, "repeats", 1, 1000)
         check_number(self, "validation_fraction", 0, 0.5)
         check_number(self, "clip", 0, 0.5, open_high=True)
-        check_choice(self, "variance", get_args(VarianceChoice))
+        check_choice(self, "variance")
         check_integer(self, "pack_bytes", 0, 2**62)
         check_integer(self, "imputations", 2, 10_000)
         check_integer(self, "candidates", 2, 100_000)
