@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_type_hints
 
 import pandas as pd
 
-from cstonet import datasets
+from cstonet import __version__, datasets
 from cstonet.cli.flags import add_flag, is_flag, parameter_docs
 from cstonet.data.design import Family, Missing, TreatmentKind
 from cstonet.errors import CStoNetError, DataError
@@ -72,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="cstonet",
         description="Causal effects with many covariates by a sparse stochastic neural network.",
     )
+    parser.add_argument("--version", action="version", version=f"cstonet {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_demo(commands.add_parser("demo", help="fit simulated data, print summary and truth"))
     _add_fit(commands.add_parser("fit", help="fit the data of a CSV file, print the summary"))

@@ -163,7 +163,8 @@ class FitOptions:
         Completions of a row with gaps that the networks choose from.
     neighbours
         For columns with gaps, the columns that they depend on given all others, such as
-        ``{"x1": ["x2", "x3"]}``; those of columns not named are estimated.
+        ``{"x1": ["x2", "x3"]}``, or ``"x1: x2, x3; x4: x5"`` on the command line; those of columns
+        not named are estimated.
     """
 
     # Averages of networks want less shrinkage than the search's single ones.

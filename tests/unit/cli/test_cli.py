@@ -230,6 +230,62 @@ def test_every_scalar_option_has_a_flag(capsys):
             assert f"--{field.name.replace('_', '-')} " in text
 
 
+def test_neighbours_are_written_as_names_with_lists(csv, capsys):
+    frame = pd.read_csv(csv).rename(columns={"x2": "body mass"})
+    frame.loc[::9, "x1"] = np.nan
+    frame.to_csv(csv, index=False)
+    words = ["--missing", "mar", "--imputations", 2, "--neighbours", "x1: body mass, x3; x4: x5"]
+    assert run("fit", csv, "y ~ treat | .", *SMALL, *words) == 0
+    expected = cs.fit(
+        "y ~ treat | .",
+        cli.read_data(csv),
+        missing="mar",
+        hidden=(4, 3),
+        folds=2,
+        starts=1,
+        imputations=2,
+        neighbours={"x1": ["body mass", "x3"], "x4": ["x5"]},
+    )
+    assert expected.plan.neighbours == (("x1", ("body mass", "x3")), ("x4", ("x5",)))
+    assert capsys.readouterr().out == f"{expected.summary()}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x1 x2", "'x1 x2' has no colon"),
+        ("x1: x2 x3: x4", "two colons; a semicolon may be missing"),
+        ("x1: x2;", "a part of it is empty"),
+        ("", "a part of it is empty"),
+        ("x1:", "a name is missing in 'x1:'"),
+        (": x2", "a name is missing in ': x2'"),
+        ("x1: x2,, x3", "a name is missing in 'x1: x2,, x3'"),
+        ("x1: x2; x1: x3", "'x1' is there twice"),
+    ],
+)
+def test_malformed_neighbours(text, says, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        run("fit", "f", "g", "--neighbours", text)
+    assert exit_info.value.code == 2
+    message = capsys.readouterr().err
+    assert "argument --neighbours:" in message
+    assert says in message
+    assert 'as in "x1: x2, x3; x4: x5".' in message
+
+
+def test_help_says_how_neighbours_are_written(capsys):
+    with pytest.raises(SystemExit):
+        run("fit", "--help")
+    assert '"x1: x2, x3; x4: x5" on the command line' in " ".join(capsys.readouterr().out.split())
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        run("--version")
+    assert exit_info.value.code == 0
+    assert capsys.readouterr().out == f"cstonet {cs.__version__}\n"
+
+
 def test_auto_is_a_value(csv):
     parsed = cli.build_parser().parse_args(
         ["fit", str(csv), "y ~ treat | .", "--hidden", "auto", "--treatment-layer", "2"]
