@@ -39,6 +39,7 @@ from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.network.trained import TrainedNetwork
 from cstonet.search.working import TrainingData
 from cstonet.settings.plan import Plan
+from cstonet.suggestions import did_you_mean
 
 # First word of the seed sequences of folds while they train.
 _TRAINING = 4
@@ -121,7 +122,7 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
         if unknown:
             raise OptionError(
                 f"neighbours names {unknown[0]!r}, which is no column among the covariates. Choose "
-                f"from {listing(columns)}."
+                f"from {listing(columns)}.{did_you_mean(unknown[0], columns)}"
             )
         if name in names:
             chosen = {j for other in others if other != name for j in columns[other]}

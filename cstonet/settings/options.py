@@ -8,7 +8,6 @@ the kernel reads are in :mod:`cstonet.settings.training_options`, and can be had
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from cstonet.settings.training_options import (
     TrainingOptions,
     ridge,
 )
+from cstonet.suggestions import did_you_mean
 
 __all__ = [
     "LARGEST_SEED",
@@ -242,8 +242,7 @@ class FitOptions:
         known = [f.name for f in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, known)
                 raise OptionError(
                     f"Unknown option {name!r}.{hint} The options of a fit are: {', '.join(known)}."
                 )
