@@ -193,7 +193,8 @@ def options_for_quick_fits(
             StageOptions(epochs=epochs, prior="mixture", prune=True),
             StageOptions(epochs=epochs, rate_decay="cosine"),
         )
-        return FitOptions(training=TrainingOptions(stages=stages), **(small | changes))
+        paper = {"search": None, "validation_fraction": 0.2, "outlier_limit": 1e6}
+        return FitOptions(training=TrainingOptions(stages=stages), **(paper | small | changes))
     base = preset("calibrated")
     stages = tuple(replace(stage, epochs=epochs) for stage in base.training.stages)
     training = replace(base.training, stages=stages)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_type_hints
 
 import pandas as pd
 
-from cstonet import datasets
+from cstonet import __version__, datasets
 from cstonet.cli.flags import add_flag, is_flag, parameter_docs
 from cstonet.data.raw import Missing
 from cstonet.data.treatment import TreatmentKind
@@ -28,20 +28,16 @@ from cstonet.settings.presets import PRESETS
 if TYPE_CHECKING:
     from cstonet.analyses.results import CausalResults
 
-SIMULATIONS: dict[
-    str,
-    Callable[..., datasets.Simulation | datasets.DoseSimulation | datasets.MediationSimulation],
-] = {
+SIMULATIONS: dict[str, Callable[..., datasets.Simulated]] = {
     "simulation1": datasets.simulation1,
     "simulation2": datasets.simulation2,
+    "three_arms": datasets.three_arms,
     "dose_curve": datasets.dose_curve,
     "one_mediator": datasets.one_mediator,
     "three_mediators": datasets.three_mediators,
     "linear_mediation": datasets.linear_mediation,
 }
 FORMATS = ("text", "csv", "latex", "html")
-TRUTHS = ("mu0", "mu1", "tau", "propensity")
-DOSE_TRUTHS = ("mu", "slope", "mean", "variance")
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -78,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="cstonet",
         description="Causal effects with many covariates by a sparse stochastic neural network.",
     )
+    parser.add_argument("--version", action="version", version=f"cstonet {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_demo(commands.add_parser("demo", help="fit simulated data, print summary and truth"))
     _add_fit(commands.add_parser("fit", help="fit the data of a CSV file, print the summary"))
@@ -279,46 +276,6 @@ def simulate(chosen: argparse.Namespace) -> None:
     given = {name: getattr(chosen, name) for name in inspect.signature(function).parameters}
     simulation = function(**{name: value for name, value in given.items() if value is not None})
     simulation.data.to_csv(chosen.file, index=False)
-    if isinstance(simulation, datasets.MediationSimulation):
-        if chosen.truth is not None:
-            simulation.row_truths().to_csv(chosen.truth, index=False)
-        print(mediation_truths(simulation))
-        return
     if chosen.truth is not None:
-        names = DOSE_TRUTHS if isinstance(simulation, datasets.DoseSimulation) else TRUTHS
-        truths = {name: getattr(simulation, name) for name in names}
-        pd.DataFrame(truths).to_csv(chosen.truth, index=False)
-    print(f"formula              {simulation.formula}")
-    if isinstance(simulation, datasets.DoseSimulation):
-        effects = simulation.oracle()
-        oracle, error = float(effects.estimates[0]), float(effects.standard_errors[0])
-        print(f"AME, these rows      {simulation.sample_ame:.6f}")
-        print(f"AME, population      {simulation.ame:.6f}")
-    else:
-        oracle, error = simulation.oracle_ate()
-        print(f"ATE, these rows      {simulation.sample_ate:.6f}")
-        print(f"ATE, population      {simulation.ate:.6f}")
-    print(f"oracle estimate      {oracle:.6f} (standard error {error:.6f})")
-    print(f"treatment depends on {' '.join(simulation.treatment_support)}")
-    print(f"outcome depends on   {' '.join(simulation.outcome_support)}")
-
-
-def mediation_truths(simulation: datasets.MediationSimulation) -> str:
-    """The truths of a simulated mediation, one per line."""
-    oracle, rows = simulation.oracle(), simulation.sample_effects
-    lines = [f"formula              {simulation.formula}"]
-    for position, (name, population) in enumerate(simulation.effects.items()):
-        lines += [
-            f"{name + ', these rows':20} {rows[name]:.6f}",
-            f"{name + ', population':20} {population:.6f}",
-            f"{name + ', oracle':20} {oracle.estimates[position]:.6f} "
-            f"(standard error {oracle.standard_errors[position]:.6f})",
-        ]
-    for what, support in (
-        ("treatment", simulation.treatment_support),
-        ("mediators", simulation.mediator_support),
-        ("outcome", simulation.outcome_support + simulation.outcome_mediators),
-    ):
-        verb = "depend on" if what == "mediators" else "depends on"
-        lines.append(f"{what} {verb}".ljust(21) + " ".join(support))
-    return "\n".join(lines)
+        simulation.row_truths().to_csv(chosen.truth, index=False)
+    print(simulation.describe())

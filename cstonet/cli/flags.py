@@ -9,13 +9,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
-from collections.abc import Callable
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from cstonet.settings.checks import members
 
 _SECTION = "Parameters"
 _LIST, _INTEGER, _NUMBER, _TEXT = "A,B,...", "INTEGER", "NUMBER", "TEXT"
+_NAMED_LISTS = "A:B,C;..."
 _NAMES = {
+    _NAMED_LISTS: "names with lists of names",
     _LIST: "list of whole numbers",
     _INTEGER: "whole number",
     _NUMBER: "number",
@@ -35,7 +38,8 @@ def add_flag(
     name
         Name of the option; underscores become hyphens.
     hint
-        Its type: int, float, str, bool, a tuple of whole numbers, a Literal, or a union of these.
+        Its type: int, float, str, bool, a tuple of whole numbers, a mapping from names to lists of
+        names, a Literal, or a union of these.
     text
         What it means.
     default
@@ -60,7 +64,7 @@ def add_flag(
 
 def is_flag(hint: object) -> bool:
     """Whether one word on the command line can express a value of this type."""
-    return not any(dataclasses.is_dataclass(kind) for kind in _kinds(hint))
+    return not any(dataclasses.is_dataclass(kind) for kind in members(hint))
 
 
 def parameter_docs(documented: object) -> dict[str, str]:
@@ -78,14 +82,11 @@ def parameter_docs(documented: object) -> dict[str, str]:
     return {name: text.replace("``", "") for name, text in docs.items()}
 
 
-def _kinds(hint: object) -> tuple[object, ...]:
-    """The members of a union, or the type itself."""
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
 def _reader(hint: object) -> Callable[[str], Any]:
     """From the text of a flag to a value of the type."""
-    kinds = _kinds(hint)
+    kinds = members(hint)
+    if _is_mapping(kinds):
+        return named_lists
 
     def read(text: str) -> Any:
         for kind in kinds:
@@ -103,8 +104,44 @@ def _reader(hint: object) -> Callable[[str], Any]:
     return read
 
 
+def named_lists(text: str) -> dict[str, tuple[str, ...]]:
+    """Names with the names that belong to each, from text such as ``x1: x2, x3; x4: x5``.
+
+    Names may hold spaces inside, but no colons, commas or semicolons.
+    """
+    lists: dict[str, tuple[str, ...]] = {}
+    for entry in text.split(";"):
+        name, colon, others = (part.strip() for part in entry.partition(":"))
+        listed = tuple(other.strip() for other in others.split(","))
+        wrong = None
+        if not entry.strip():
+            wrong = "a part of it is empty"
+        elif not colon:
+            wrong = f"{name!r} has no colon after its first name"
+        elif ":" in others:
+            wrong = f"{entry.strip()!r} has two colons; a semicolon may be missing"
+        elif not name or not all(listed):
+            wrong = f"a name is missing in {entry.strip()!r}"
+        elif name in lists:
+            wrong = f"{name!r} is there twice"
+        if wrong is not None:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} cannot be read: {wrong}. Write a name, a colon and the names that "
+                "belong to it with commas between them, and a semicolon before the next, as in "
+                '"x1: x2, x3; x4: x5".'
+            )
+        lists[name] = listed
+    return lists
+
+
+def _is_mapping(kinds: tuple[object, ...]) -> bool:
+    return any(get_origin(kind) is Mapping for kind in kinds)
+
+
 def _metavar(hint: object) -> str:
-    kinds = _kinds(hint)
+    kinds = members(hint)
+    if _is_mapping(kinds):
+        return _NAMED_LISTS
     if any(get_origin(kind) is tuple for kind in kinds):
         return _LIST
     if int in kinds:

@@ -5,7 +5,6 @@ Nothing here writes into the frame it is given.
 
 from __future__ import annotations
 
-import difflib
 import keyword
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from cstonet.errors import (
     UnknownColumnError,
     UnseenLevelError,
 )
+from cstonet.suggestions import did_you_mean
 
 ColumnKind = Literal["numeric", "boolean", "string", "category", "opaque"]
 
@@ -137,14 +137,22 @@ def check_unique(names: Iterable[str]) -> None:
         )
 
 
-def unknown_column(name: str, columns: Collection[str]) -> UnknownColumnError:
-    """The error for a name that is no column, with the nearest names there are."""
-    near = difflib.get_close_matches(name, columns, n=3)
-    hint = f" Did you mean {' or '.join(map(_as_typed, near))}?" if near else ""
+def unknown_column(
+    name: str, columns: Collection[str], *, formula: bool = True
+) -> UnknownColumnError:
+    """The error for a name that is no column, with the nearest name there is.
+
+    Parameters
+    ----------
+    name, columns
+        The name, and those there are.
+    formula
+        Whether it was typed in a formula, where some names need quotes.
+    """
+    hint = did_you_mean(name, columns, form=_as_typed if formula else repr)
     return UnknownColumnError(
-        f"There is no column {name!r} in the data.{hint} "
-        f"The columns are {listing(columns)}. Names that are not plain words are written "
-        'Q("name") in a formula.'
+        f"There is no column {name!r} in the data. The columns are {listing(columns)}. "
+        f'Names that are not plain words are written Q("name") in a formula.{hint}'
     )
 
 
@@ -173,7 +181,7 @@ def take(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     absent = positions < 0
     if absent.any():
         missing = [name for name, gone in zip(names, absent, strict=True) if gone]
-        error = unknown_column(missing[0], frame.columns)
+        error = unknown_column(missing[0], frame.columns, formula=False)
         if len(missing) == 1:
             raise error
         raise UnknownColumnError(f"{len(missing)} columns are missing: {listing(missing)}. {error}")

@@ -11,6 +11,7 @@ import pandas as pd
 from cstonet.data.columns import as_frame, listing
 from cstonet.data.variables import Vector
 from cstonet.errors import FormulaError, MissingValuesError, NotAvailableError, UnknownColumnError
+from cstonet.suggestions import did_you_mean
 
 # Rows with different treatments that an expression is tried on.
 _PROBED = 8
@@ -75,12 +76,14 @@ class Received:
         if self.inputs:
             wanted = f"{listing(self.inputs)} (for the treatment {self.name!r})"
         if not isinstance(data, pd.DataFrame):
-            raise UnknownColumnError(f"data: a frame with {wanted} is needed; {instead}")
+            raise UnknownColumnError(f"data: a frame with {wanted} is needed; {instead}.")
         frame = as_frame(data)
+        absent = [name for name in self.inputs or (self.name,) if name not in frame.columns]
         if self.name in frame.columns:
             vector = Vector.from_column(self.name, frame)
-        elif not self.inputs or any(name not in frame.columns for name in self.inputs):
-            raise UnknownColumnError(f"data: a frame with {wanted} is needed; {instead}")
+        elif absent:
+            near = did_you_mean(absent[0], frame.columns)
+            raise UnknownColumnError(f"data: a frame with {wanted} is needed; {instead}.{near}")
         elif not self.by_rows:
             raise NotAvailableError(
                 f"data: the treatment {self.name!r} depends on all rows of the data it is computed "

@@ -12,10 +12,12 @@ from cstonet.datasets.mediation import (
 )
 from cstonet.datasets.simulation import Simulation
 from cstonet.datasets.three_arms import ThreeArms, three_arms
+from cstonet.datasets.truths import Simulated
 
 __all__ = [
     "DoseSimulation",
     "MediationSimulation",
+    "Simulated",
     "Simulation",
     "ThreeArms",
     "dose_curve",

@@ -90,7 +90,8 @@ def simulation2(
     """
     check_options(n, p, seed, noise=noise)
     if outcome not in get_args(Outcome):
-        raise OptionError(f"outcome must be 'gaussian' or 'binomial', not {outcome!r}")
+        allowed = " or ".join(map(repr, get_args(Outcome)))
+        raise OptionError(f"outcome must be {allowed}, not {outcome!r}")
     rng = generator(seed, simulation=2)
     units, treatment = draw_units(
         rng,

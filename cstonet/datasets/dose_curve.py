@@ -17,6 +17,7 @@ from cstonet.datasets.simulation import (
     generator,
 )
 from cstonet.datasets.three_arms import autoregressive
+from cstonet.datasets.truths import as_text, dependencies, one_effect, oracle_line
 from cstonet.errors import OptionError
 from cstonet.estimators.aipw import Effects
 from cstonet.estimators.dose_curve import TRIM, DoseCurve, dose_support, estimate_curve
@@ -76,6 +77,22 @@ class DoseSimulation:
     def sample_ame(self) -> float:
         """Mean slope over the rows: what the error of an estimate is measured against."""
         return float(self.slope.mean())
+
+    def row_truths(self) -> pd.DataFrame:
+        """The true nuisances of every row: mu, slope, mean, variance."""
+        names = ("mu", "slope", "mean", "variance")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+    def describe(self) -> str:
+        """Formula, true effects, and what the variables depend on: one per line."""
+        oracle = oracle_line("oracle estimate", self.oracle(), "AME")
+        return as_text(
+            [
+                ("formula", self.formula),
+                *one_effect("AME", self.sample_ame, self.ame, oracle),
+                *dependencies(self.treatment_support, self.outcome_support),
+            ]
+        )
 
     def curve(self, doses: FloatArray) -> FloatArray:
         """The true dose-response curve θ(a) = E μ(a, X), shape (k,)."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
+from cstonet.datasets.mediation_models import MODELS, gauss_hermite
 from cstonet.datasets.simulation import (
     FloatArray,
     assemble_frame,
@@ -18,32 +17,8 @@ from cstonet.datasets.simulation import (
     frozen,
     generator,
 )
+from cstonet.datasets.truths import as_text, dependencies, several_effects
 from cstonet.estimators import Effects, MediationNuisances, estimate_mediation
-
-# Nodes per dimension of the Gauss-Hermite rules. Doubling them moves no truth by 1e-4.
-_NODES = 32
-# Residual correlation of the three mediators.
-_CORRELATION = np.array([[1.0, 0.4, 0.3], [0.4, 1.0, 0.3], [0.3, 0.3, 1.0]])
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """A mediation model on independent standard normal covariates.
-
-    ``predictor(x)`` is the log-odds of treatment; ``means(a, x)`` the mediators' means (n, J), to
-    which residuals with covariance ``covariance`` are added; ``outcome(a, m, x)`` the outcome's
-    mean. ``smoothed(a, mean, x)`` is its mean over the residuals of mediators with that mean.
-    """
-
-    predictor: Callable[[FloatArray], FloatArray]
-    means: Callable[[int, FloatArray], FloatArray]
-    outcome: Callable[[int, FloatArray, FloatArray], FloatArray]
-    smoothed: Callable[[int, FloatArray, FloatArray], FloatArray]
-    covariance: FloatArray
-    treatment_support: tuple[str, ...]
-    mediator_support: tuple[str, ...]
-    outcome_support: tuple[str, ...]
-    outcome_mediators: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -112,6 +87,20 @@ class MediationSimulation:
             }
         )
 
+    def describe(self) -> str:
+        """Formula, true effects, and what the variables depend on: one per line."""
+        outcome = self.outcome_support + self.outcome_mediators
+        treatment_line, outcome_line = dependencies(self.treatment_support, outcome)
+        return as_text(
+            [
+                ("formula", self.formula),
+                *several_effects(self.sample_effects, self.effects, self.oracle()),
+                treatment_line,
+                ("mediators depend on", " ".join(self.mediator_support)),
+                outcome_line,
+            ]
+        )
+
     def nuisances(self) -> MediationNuisances:
         """The true nuisances, for estimators that are told everything."""
         return MediationNuisances(
@@ -158,7 +147,7 @@ def one_mediator(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate(_ONE, n, p, seed, noise, "one_mediator", stream=4)
+    return _simulate("one_mediator", n, p, seed=seed, noise=noise, stream=4)
 
 
 def three_mediators(
@@ -192,7 +181,7 @@ def three_mediators(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate(_THREE, n, p, seed, noise, "three_mediators", stream=5)
+    return _simulate("three_mediators", n, p, seed=seed, noise=noise, stream=5)
 
 
 def linear_mediation(
@@ -221,12 +210,13 @@ def linear_mediation(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate(_LINEAR, n, p, seed, noise, "linear_mediation", stream=6)
+    return _simulate("linear_mediation", n, p, seed=seed, noise=noise, stream=6)
 
 
 def _simulate(
-    model: _Model, n: int, p: int, seed: int, noise: float, name: str, *, stream: int
+    name: str, n: int, p: int, *, seed: int, noise: float, stream: int
 ) -> MediationSimulation:
+    model = MODELS[name]
     rng = generator(seed, simulation=stream)
     covariates = rng.standard_normal((p, n))
     x = covariates.T
@@ -242,31 +232,21 @@ def _simulate(
     names = [f"m{j + 1}" for j in range(m.shape[1])]
     for position, mediator in enumerate(names):
         data.insert(2 + position, mediator, m[:, position])
-    population = _population(name)
     return MediationSimulation(
         data=data,
         formula=f"y ~ treat | . | {' + '.join(names)}",
         name=name,
         seed=int(seed),
         mu=frozen(mu),
-        eta=frozen(_eta(model, x)),
+        eta=frozen(model.eta(x)),
         propensity=frozen(propensity),
         posterior=frozen(_posterior(m, means, model.covariance, propensity)),
         treatment_support=model.treatment_support,
         mediator_support=model.mediator_support,
         outcome_support=model.outcome_support,
         outcome_mediators=model.outcome_mediators,
-        effects=dict(population),
+        effects=dict(_population(name)),
     )
-
-
-def _eta(model: _Model, x: FloatArray) -> FloatArray:
-    """η_aa'(x), shape (n, 2, 2)."""
-    eta = np.empty((len(x), 2, 2))
-    for a in (0, 1):
-        for b in (0, 1):
-            eta[:, a, b] = model.smoothed(a, model.means(b, x), x)
-    return eta
 
 
 def _posterior(
@@ -297,101 +277,10 @@ def _population(name: str) -> tuple[tuple[str, float], ...]:
     The terms in x3 and x5 do not depend on the treatment and cancel, so the rule runs over x1, x2
     and x4, the covariates of the mediators.
     """
-    model = {"one_mediator": _ONE, "three_mediators": _THREE, "linear_mediation": _LINEAR}[name]
-    nodes, weights = _gauss_hermite()
+    nodes, weights = gauss_hermite()
     grid = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
     weight = np.einsum("i,j,k->ijk", weights, weights, weights).ravel()
     x = np.zeros((len(grid), 5))
     x[:, [0, 1, 3]] = grid
-    means = np.einsum("n,nab->ab", weight, _eta(model, x))
+    means = np.einsum("n,nab->ab", weight, MODELS[name].eta(x))
     return tuple(_contrasts(means).items())
-
-
-def _gauss_hermite() -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for the standard normal distribution."""
-    nodes, weights = hermegauss(_NODES)
-    return nodes, weights / weights.sum()
-
-
-def _smooth_tanh(mean: FloatArray) -> FloatArray:
-    """E tanh(mean + e) for standard normal e, shape of `mean`."""
-    nodes, weights = _gauss_hermite()
-    total = np.zeros_like(mean)
-    for node, weight in zip(nodes, weights, strict=True):
-        total += weight * np.tanh(mean + node)
-    return total
-
-
-def _predictor(x: FloatArray) -> FloatArray:
-    log_odds: FloatArray = 0.6 * x[:, 0] - 0.5 * x[:, 1] + 0.3 * (x[:, 2] ** 2 - 1)
-    return log_odds
-
-
-def _without_mediators(a: int, x: FloatArray) -> FloatArray:
-    """What treatment and covariates add to the outcome of the nonlinear simulations."""
-    level: FloatArray = (
-        0.5 * a + 0.7 * x[:, 0] + 0.5 * (x[:, 2] ** 2 - 1) + 0.5 * np.tanh(2 * x[:, 4])
-    )
-    return level
-
-
-def _first_mediator(shift: float, a: int, x: FloatArray) -> FloatArray:
-    mean: FloatArray = shift * a + 0.6 * x[:, 0] + 0.6 * np.tanh(2 * x[:, 3]) + 0.3 * a * x[:, 1]
-    return mean
-
-
-def _three_means(a: int, x: FloatArray) -> FloatArray:
-    second = 0.5 * a - 0.5 * x[:, 1] + 0.4 * (x[:, 3] ** 2 - 1)
-    third = 0.6 * a + 0.5 * x[:, 0]
-    return np.column_stack([_first_mediator(0.7, a, x), second, third])
-
-
-_ONE = _Model(
-    predictor=_predictor,
-    means=lambda a, x: _first_mediator(0.8, a, x)[:, None],
-    outcome=lambda a, m, x: (
-        _without_mediators(a, x) + (0.5 + 0.3 * a) * m[:, 0] + 0.5 * np.tanh(m[:, 0])
-    ),
-    smoothed=lambda a, mean, x: (
-        _without_mediators(a, x) + (0.5 + 0.3 * a) * mean[:, 0] + 0.5 * _smooth_tanh(mean[:, 0])
-    ),
-    covariance=np.eye(1),
-    treatment_support=("x1", "x2", "x3"),
-    mediator_support=("x1", "x2", "x4"),
-    outcome_support=("x1", "x3", "x5"),
-    outcome_mediators=("m1",),
-)
-
-_THREE = _Model(
-    predictor=_predictor,
-    means=_three_means,
-    outcome=lambda a, m, x: (
-        _without_mediators(a, x)
-        + 0.4 * m[:, 0]
-        + 0.5 * np.tanh(m[:, 0])
-        + (0.5 + 0.3 * a) * m[:, 1]
-    ),
-    smoothed=lambda a, mean, x: (
-        _without_mediators(a, x)
-        + 0.4 * mean[:, 0]
-        + 0.5 * _smooth_tanh(mean[:, 0])
-        + (0.5 + 0.3 * a) * mean[:, 1]
-    ),
-    covariance=_CORRELATION,
-    treatment_support=("x1", "x2", "x3"),
-    mediator_support=("x1", "x2", "x4"),
-    outcome_support=("x1", "x3", "x5"),
-    outcome_mediators=("m1", "m2"),
-)
-
-_LINEAR = _Model(
-    predictor=lambda x: 0.5 * x[:, 0] - 0.5 * x[:, 1],
-    means=lambda a, x: (0.8 * a + 0.5 * x[:, 0])[:, None],
-    outcome=lambda a, m, x: 0.6 * a + 0.5 * m[:, 0] + 0.5 * x[:, 0] + 0.5 * x[:, 1],
-    smoothed=lambda a, mean, x: 0.6 * a + 0.5 * mean[:, 0] + 0.5 * x[:, 0] + 0.5 * x[:, 1],
-    covariance=np.eye(1),
-    treatment_support=("x1", "x2"),
-    mediator_support=("x1",),
-    outcome_support=("x1", "x2"),
-    outcome_mediators=("m1",),
-)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.datasets.truths import as_text, dependencies, one_effect, oracle_line
 from cstonet.errors import OptionError
-from cstonet.estimators import Nuisances, estimate_effects
+from cstonet.estimators import Effects, Nuisances, estimate_effects
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -69,6 +70,22 @@ class Simulation:
         """Mean effect over the rows: what the error of an estimate is measured against."""
         return float(self.tau.mean())
 
+    def row_truths(self) -> pd.DataFrame:
+        """The true nuisances of every row: mu0, mu1, tau, propensity."""
+        names = ("mu0", "mu1", "tau", "propensity")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+    def describe(self) -> str:
+        """Formula, true effects, and what the variables depend on: one per line."""
+        oracle = oracle_line("oracle estimate", self._oracle(), "ATE")
+        return as_text(
+            [
+                ("formula", self.formula),
+                *one_effect("ATE", self.sample_ate, self.ate, oracle),
+                *dependencies(self.treatment_support, self.outcome_support),
+            ]
+        )
+
     def oracle_ate(self) -> tuple[float, float]:
         """AIPW estimate with the true nuisances: the best that any fit can hope for.
 
@@ -77,6 +94,11 @@ class Simulation:
         estimate, standard_error : float
             The standard error is that of the efficient influence function.
         """
+        effects = self._oracle()
+        position = effects.names.index("ATE")
+        return float(effects.estimates[position]), float(effects.standard_errors[position])
+
+    def _oracle(self) -> Effects:
         truth = Nuisances(
             y=self.data["y"].to_numpy(np.float64),
             treatment=self.data["treat"].to_numpy(np.int64),
@@ -85,9 +107,7 @@ class Simulation:
             weights=None,
             fold=np.zeros(len(self.data), np.int64),
         )
-        effects = estimate_effects(truth, levels=(0, 1), clip=0.0, variance="influence")
-        position = effects.names.index("ATE")
-        return float(effects.estimates[position]), float(effects.standard_errors[position])
+        return estimate_effects(truth, levels=(0, 1), clip=0.0, variance="influence")
 
 
 def generator(seed: int, simulation: int) -> np.random.Generator:

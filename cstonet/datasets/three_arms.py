@@ -18,6 +18,7 @@ from cstonet.datasets.simulation import (
     frozen,
     generator,
 )
+from cstonet.datasets.truths import as_text, dependencies, several_effects
 from cstonet.estimators import Effects, Nuisances, estimate_effects
 
 LEVELS = ("placebo", "low", "high")
@@ -83,6 +84,25 @@ class ThreeArms:
         """Mean effects over the rows: what the error of an estimate is measured against."""
         differences = (self.mu[:, 1:] - self.mu[:, :1]).mean(axis=0)
         return dict(zip(self.contrasts, differences.tolist(), strict=True))
+
+    def row_truths(self) -> pd.DataFrame:
+        """The true nuisances of every row: mu and propensity of each arm, such as mu_low."""
+        columns = {}
+        for name, values in (("mu", self.mu), ("propensity", self.propensity)):
+            for arm, column in zip(self.levels, values.T, strict=True):
+                columns[f"{name}_{arm}"] = column
+        return pd.DataFrame(columns)
+
+    def describe(self) -> str:
+        """Formula, true effects, and what the variables depend on: one per line."""
+        return as_text(
+            [
+                ("formula", self.formula),
+                ("reference", self.levels[0]),
+                *several_effects(self.sample_contrasts, self.contrasts, self.oracle()),
+                *dependencies(self.treatment_support, self.outcome_support),
+            ]
+        )
 
     def nuisances(self) -> Nuisances:
         """The true nuisances, for estimators that are told everything."""

@@ -16,6 +16,7 @@ from cstonet.imputation.conditionals import Entries, Variable, standardised_vari
 from cstonet.imputation.regressions import VALUES_PER_FEATURE
 from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.settings.plan import Plan
+from cstonet.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +92,7 @@ def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
         if unknown:
             raise OptionError(
                 f"neighbours names {unknown[0]!r}, which is no column among the covariates. Choose "
-                f"from {listing(columns)}."
+                f"from {listing(columns)}.{did_you_mean(unknown[0], columns)}"
             )
         if name in names:
             chosen = {j for other in others if other != name for j in columns[other]}

@@ -34,6 +34,13 @@ def normalised(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     return columns
 
 
+def constant(columns: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which columns (m, k) have one value, but for rounding; shape (k,)."""
+    size = np.sqrt(np.mean(columns**2, axis=0))
+    same: NDArray[np.bool_] = np.std(columns, axis=0) <= _NEGLIGIBLE * size
+    return same
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A covariate proposed for a model: its score, what it was held against."""
@@ -156,26 +163,64 @@ class ScoreTests:
         admitted: list[Candidate] = []
         tested = np.flatnonzero(np.isfinite(np.minimum(critical.overall, critical.main)))
         tested = tested[~np.isin(tested, inside)]
-        overall, main = critical.overall[tested], critical.main[tested]
+        critical = Largest(critical.overall[tested], critical.main[tested])
         waiting = np.ones(len(tested), dtype=bool)
         while len(admitted) < most and waiting.any():
             z = self._magnitudes(tested)
-            best = self._largest(z)
-            excess = np.maximum(best.overall - overall, best.main - main)
+            best = self._best(z, tested, critical, waiting)
+            if best is None:
+                break
+            k, candidate = best
+            waiting[k] = False
+            admitted.append(candidate)
+            self._clear(candidate.covariate, z[:, k])
+        return admitted
+
+    def _best(
+        self,
+        z: NDArray[np.float32],
+        tested: NDArray[np.int64],
+        critical: Largest,
+        waiting: NDArray[np.bool_],
+    ) -> tuple[int, Candidate] | None:
+        """The waiting covariate furthest above its critical value, with its position, if any is.
+
+        Scores of features that are empty become zero in `z` (2, q, k) once they stand out.
+        """
+        while True:
+            largest = self._largest(z)
+            excess = np.maximum(largest.overall - critical.overall, largest.main - critical.main)
             excess[~waiting] = -math.inf
             k = int(np.argmax(excess))
             if not excess[k] > 0:
-                break
-            waiting[k] = False
-            covariate, score = int(tested[k]), max(best.overall[k], best.main[k])
-            admitted.append(Candidate(covariate, float(score), float(score - excess[k])))
-            self._clear(covariate, z[:, k, :])
-        return admitted
+                return None
+            empty = self._empty(int(tested[k])) & (z[:, k] > 0)
+            if not empty.any():
+                score = max(largest.overall[k], largest.main[k])
+                return k, Candidate(int(tested[k]), float(score), float(score - excess[k]))
+            z[:, k][empty] = 0
+
+    def _empty(self, covariate: int) -> NDArray[np.bool_]:
+        """Which features of a covariate say nothing about it, shape (2, k).
+
+        A level that only left-out rows have is constant on the others, and so is the square of
+        ±1. What is scored is then the direction alone, and in squares rounding error.
+        """
+        x = self._values(covariate)
+        empty = np.empty((2, self._directions.shape[1]), dtype=bool)
+        for power, values in enumerate((x, x**2)):
+            features = (values if power == 0 else values - values.mean())[:, None]
+            empty[power] = constant(values[:, None]) | constant(features * self._directions)
+        return empty
+
+    def _values(self, covariate: int) -> NDArray[np.float64]:
+        """A covariate on the rows, shape (m,)."""
+        return self._data.gather(self._rows, np.array([covariate]))[:, 0].astype(np.float64)
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
         """Regress every residual on the strongest feature of a covariate."""
         power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
-        x = self._data.gather(self._rows, np.array([covariate]))[:, 0].astype(np.float64)
+        x = self._values(covariate)
         feature = (x if power == 0 else x**2 - np.mean(x**2)) * self._directions[:, direction]
         feature -= feature.mean()
         for residual in self._residuals:

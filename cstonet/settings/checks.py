@@ -6,9 +6,10 @@ Each names the field, the range and the value; NumPy scalars and lists become pl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from functools import cache
 from numbers import Integral, Real
-from typing import NoReturn
+from types import UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cstonet.errors import OptionError
 
@@ -71,11 +72,28 @@ def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool =
     object.__setattr__(owner, name, int(value))
 
 
-def check_choice(owner: object, name: str, choices: Iterable[str]) -> None:
-    """Raise OptionError unless the field is one of the choices."""
-    value = getattr(owner, name)
-    if value not in tuple(choices):
-        fail(owner, name, value, "one of " + ", ".join(repr(c) for c in choices))
+def check_choice(owner: object, name: str) -> None:
+    """Raise OptionError unless the field is one of the strings that its annotation allows."""
+    value, choices = getattr(owner, name), choices_of(type(owner), name)
+    if value not in choices:
+        fail(owner, name, value, "one of " + ", ".join(map(repr, choices)))
+
+
+def choices_of(owner: type, name: str) -> tuple[str, ...]:
+    """The strings that the annotation of a field allows, in the order of its Literal."""
+    literals = [kind for kind in members(_hints(owner)[name]) if get_origin(kind) is Literal]
+    return tuple(choice for literal in literals for choice in get_args(literal))
+
+
+def members(hint: object) -> tuple[object, ...]:
+    """The members of a union, or the type itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+@cache
+def _hints(owner: type) -> dict[str, Any]:
+    """The annotations of a class, as types: a module's annotations are texts until evaluated."""
+    return get_type_hints(owner)
 
 
 def check_flag(owner: object, name: str) -> None:

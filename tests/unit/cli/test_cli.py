@@ -18,6 +18,40 @@ from cstonet.settings.options import FitOptions
 # Small enough to train in a moment; what is tested is the way in and out.
 SMALL = ["--hidden", "4,3", "--folds", "2", "--starts", "1", "--n-jobs", "1"]
 
+PRINTED = {
+    "simulation2": """\
+formula              y ~ treat | .
+ATE, these rows      3.060044
+ATE, population      3.159267
+oracle estimate      3.182332 (standard error 0.229495)
+treatment depends on x1 x2 x3 x5
+outcome depends on   x1 x2 x3 x4 x5
+""",
+    "dose_curve": """\
+formula              y ~ dose | .
+AME, these rows      0.534758
+AME, population      0.509801
+oracle estimate      0.520743 (standard error 0.049804)
+treatment depends on x1 x3 x5
+outcome depends on   x1 x2 x3 x4
+""",
+    "one_mediator": """\
+formula              y ~ treat | . | m1
+TE, these rows       1.353482
+TE, population       1.335329
+TE, oracle           1.170727 (standard error 0.219476)
+NDE, these rows      0.502741
+NDE, population      0.500000
+NDE, oracle          0.365846 (standard error 0.167923)
+NIE, these rows      0.850741
+NIE, population      0.835329
+NIE, oracle          0.804880 (standard error 0.185581)
+treatment depends on x1 x2 x3
+mediators depend on  x1 x2 x4
+outcome depends on   x1 x3 x5 m1
+""",
+}
+
 
 @pytest.fixture
 def csv(tmp_path):
@@ -196,6 +230,62 @@ def test_every_scalar_option_has_a_flag(capsys):
             assert f"--{field.name.replace('_', '-')} " in text
 
 
+def test_neighbours_are_written_as_names_with_lists(csv, capsys):
+    frame = pd.read_csv(csv).rename(columns={"x2": "body mass"})
+    frame.loc[::9, "x1"] = np.nan
+    frame.to_csv(csv, index=False)
+    words = ["--missing", "mar", "--imputations", 2, "--neighbours", "x1: body mass, x3; x4: x5"]
+    assert run("fit", csv, "y ~ treat | .", *SMALL, *words) == 0
+    expected = cs.fit(
+        "y ~ treat | .",
+        cli.read_data(csv),
+        missing="mar",
+        hidden=(4, 3),
+        folds=2,
+        starts=1,
+        imputations=2,
+        neighbours={"x1": ["body mass", "x3"], "x4": ["x5"]},
+    )
+    assert expected.plan.neighbours == (("x1", ("body mass", "x3")), ("x4", ("x5",)))
+    assert capsys.readouterr().out == f"{expected.summary()}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x1 x2", "'x1 x2' has no colon"),
+        ("x1: x2 x3: x4", "two colons; a semicolon may be missing"),
+        ("x1: x2;", "a part of it is empty"),
+        ("", "a part of it is empty"),
+        ("x1:", "a name is missing in 'x1:'"),
+        (": x2", "a name is missing in ': x2'"),
+        ("x1: x2,, x3", "a name is missing in 'x1: x2,, x3'"),
+        ("x1: x2; x1: x3", "'x1' is there twice"),
+    ],
+)
+def test_malformed_neighbours(text, says, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        run("fit", "f", "g", "--neighbours", text)
+    assert exit_info.value.code == 2
+    message = capsys.readouterr().err
+    assert "argument --neighbours:" in message
+    assert says in message
+    assert 'as in "x1: x2, x3; x4: x5".' in message
+
+
+def test_help_says_how_neighbours_are_written(capsys):
+    with pytest.raises(SystemExit):
+        run("fit", "--help")
+    assert '"x1: x2, x3; x4: x5" on the command line' in " ".join(capsys.readouterr().out.split())
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        run("--version")
+    assert exit_info.value.code == 0
+    assert capsys.readouterr().out == f"cstonet {cs.__version__}\n"
+
+
 def test_auto_is_a_value(csv):
     parsed = cli.build_parser().parse_args(
         ["fit", str(csv), "y ~ treat | .", "--hidden", "auto", "--treatment-layer", "2"]
@@ -231,6 +321,40 @@ def test_simulate_mediations(name, tmp_path, capsys):
     for value in (*simulation.effects.values(), *simulation.oracle().estimates):
         assert f"{value:.6f}" in text
     assert simulation.formula in text
+
+
+def test_simulate_three_arms_with_all_contrasts(tmp_path, capsys):
+    data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
+    words = ["--n", 50, "--p", 6, "--seed", 9, "--noise", 0.5, "--truth", truth]
+    assert run("simulate", "three_arms", data, *words) == 0
+    simulation = cs.datasets.three_arms(n=50, p=6, seed=9, noise=0.5)
+    written = cli.read_data(data)
+    assert list(written["treat"]) == list(simulation.data["treat"])
+    np.testing.assert_allclose(written["y"], simulation.data["y"], rtol=1e-15)
+    truths = cli.read_data(truth)
+    for k, arm in enumerate(simulation.levels):
+        np.testing.assert_allclose(truths[f"mu_{arm}"], simulation.mu[:, k], rtol=1e-15)
+        shares = truths[f"propensity_{arm}"]
+        np.testing.assert_allclose(shares, simulation.propensity[:, k], rtol=1e-15)
+    lines = capsys.readouterr().out.splitlines()
+    oracle = simulation.oracle()
+    for k, (name, effect) in enumerate(simulation.contrasts.items()):
+        assert f"{name}, these rows".ljust(30) + f"{simulation.sample_contrasts[name]:.6f}" in lines
+        assert f"{name}, population".ljust(30) + f"{effect:.6f}" in lines
+        estimate, error = oracle.estimates[k], oracle.standard_errors[k]
+        says = f"{estimate:.6f} (standard error {error:.6f})"
+        assert f"{name}, oracle".ljust(30) + says in lines
+    assert lines[:2] == [
+        "formula".ljust(30) + simulation.formula,
+        "reference".ljust(30) + "placebo",
+    ]
+
+
+def test_what_simulate_prints(tmp_path, capsys):
+    """One line per truth, in two columns; the numbers were those of earlier versions, too."""
+    for name, expected in PRINTED.items():
+        assert run("simulate", name, tmp_path / "d.csv", "--n", 200, "--p", 12, "--seed", 3) == 0
+        assert capsys.readouterr().out == expected
 
 
 def test_simulate_takes_the_options_of_the_function(tmp_path):

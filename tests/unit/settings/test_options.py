@@ -11,12 +11,14 @@ import pytest
 from cstonet import _core
 from cstonet.errors import OptionError
 from cstonet.settings import options
+from cstonet.settings.checks import choices_of
 from cstonet.settings.options import (
     LARGEST_SEED,
     FitOptions,
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,
+    SearchOptions,
     StageOptions,
     TrainingOptions,
     check_seed,
@@ -86,6 +88,31 @@ def test_out_of_range(kind, fields, says):
         kind(**fields)
     assert str(caught.value).startswith(f"{kind.__name__}.")
     assert isinstance(caught.value, ValueError)
+
+
+CHOICES = [
+    (OptimizerOptions, "rule", "'adam', 'momentum'"),
+    (StageOptions, "prior", "'none', 'slab', 'mixture'"),
+    (StageOptions, "rate_decay", "'none', 'polynomial', 'cosine'"),
+    (StageOptions, "step_decay", "'none', 'polynomial'"),
+    (TrainingOptions, "initializer", "'normal', 'uniform'"),
+    (SearchOptions, "adjust", "'auto', 'union', 'own', 'linear'"),
+    (FitOptions, "activation", "'tanh', 'sigmoid', 'relu'"),
+    (FitOptions, "variance", "'auto', 'paper', 'influence'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "choices"), CHOICES)
+def test_choices_are_those_of_the_annotation(kind, name, choices):
+    needed = {StageOptions: {"epochs": 1}, TrainingOptions: {"stages": STAGES}}.get(kind, {})
+    for choice in choices_of(kind, name):
+        kind(**needed, **{name: choice})
+    for wrong in ("other", "", None, [], 1):
+        with pytest.raises(OptionError) as caught:
+            kind(**needed, **{name: wrong})
+        assert str(caught.value) == (
+            f"{kind.__name__}.{name} must be one of {choices}; got {wrong!r}."
+        )
 
 
 def test_bounds_themselves():

@@ -91,6 +91,34 @@ def test_presets_are_values(name):
         preset(name).clip = 0.3
 
 
+def test_calibrated_is_what_the_options_say():
+    assert preset("calibrated") == FitOptions()
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_published_fits_have_nothing_of_the_calibrated_recipe(experiment):
+    """One network on all covariates, the best of its starts, all rows and values as they are."""
+    options = preset(f"paper:{experiment}")
+    set_apart = {
+        "search": None,
+        "treatment_weight": 1000.0,
+        "starts": 10,
+        "ensemble": 1,
+        "folds": 3,
+        "repeats": 1,
+        "validation_fraction": 0.0,
+        "outlier_limit": 1e6,
+    }
+    assert {name: getattr(options, name) for name in set_apart} == set_apart
+    same = options.replace(
+        training=FitOptions().training,
+        hidden="auto",
+        treatment_layer="auto",
+        **{name: getattr(FitOptions(), name) for name in set_apart},
+    )
+    assert same == FitOptions()
+
+
 def test_calibrated_knows_no_data_set():
     """Whatever depends on the data or on its units is left to the plan."""
     options = preset("calibrated")

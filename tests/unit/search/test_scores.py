@@ -1,0 +1,100 @@
+"""Score tests of covariates that say nothing on the rows they are tested on."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cstonet as cs
+from cstonet.network.scaling import Scaling, column_scaling
+from cstonet.search.scores import Largest, Scored, ScoreTests, constant
+
+N = 60
+
+
+def scores_of(x, residual, directions, *, rows=None, scaling=None):
+    """Score tests of the columns of x (n, p), by default standardised on all n rows."""
+    scaling = column_scaling(x, limit=6.0) if scaling is None else scaling
+    data = scaling.dataset(x, pack_bytes=2**20)
+    rows = np.arange(len(x)) if rows is None else rows
+    predictor = Scored(residual[rows], directions[rows], main=1)
+    return ScoreTests(data, rows, [predictor], threads=1, stop=None)
+
+
+def admit(tests, p, bar=2.0):
+    critical = Largest(np.full(p, bar), np.full(p, np.inf))
+    return [found.covariate for found in tests.admit(critical, inside=[], most=p)]
+
+
+@pytest.fixture
+def effect():
+    """Residuals that one direction, the treatment, explains: no covariate has a part in it."""
+    rng = np.random.default_rng(3)
+    treatment = np.resize([-0.5, 0.5], N)
+    return rng, treatment + 0.3 * rng.standard_normal(N), np.column_stack([np.ones(N), treatment])
+
+
+def test_a_level_that_only_left_out_rows_have_is_not_admitted(effect):
+    rng, residual, directions = effect
+    x = np.column_stack([np.arange(N) >= N - 2, rng.standard_normal(N)]).astype(np.float64)
+    rows = np.arange(N - 2)
+    tests = scores_of(x, residual, directions, rows=rows)
+    assert tests.largest([0]).overall[0] > 5  # the treatment's own score
+    assert 0 not in admit(tests, p=2)
+
+
+def test_a_square_that_is_constant_does_not_count(effect):
+    rng, residual, directions = effect
+    sign = rng.permutation(np.resize([-1.0, 1.0], N))[:, None]
+    # Sums of 0.49 are rounded, so that the square minus its mean is not quite zero.
+    scaling = Scaling(center=np.zeros(1), inverse_scale=np.full(1, 0.7), limit=6.0)
+    tests = scores_of(sign, residual, directions, scaling=scaling)
+    linear, square = np.abs(tests.statistics(np.array([0])))[:, 0]
+    assert square.max() > 5 > linear.max()
+    assert admit(tests, p=1, bar=5.0) == []
+    # What it says in itself, it still says.
+    assert admit(scores_of(sign, sign[:, 0], directions, scaling=scaling), p=1) == [0]
+
+
+def test_a_copy_of_a_member_has_no_product_with_it(effect):
+    rng, _, _ = effect
+    sign = rng.permutation(np.resize([-1.0, 1.0], N))
+    residual = 1 + 0.1 * rng.standard_normal(N)
+    # The product of two copies of ±1 is one: its score is that of the residual's mean.
+    tests = scores_of(sign[:, None], residual, np.column_stack([np.ones(N), sign]))
+    assert tests.largest([0]).overall[0] > 5
+    assert admit(tests, p=1) == []
+
+
+def test_constant_columns():
+    x = np.linspace(-1, 1, N)
+    columns = np.column_stack([x, np.zeros(N), np.full(N, 0.1), 5 + 1e-8 * x, 1e-9 * x])
+    np.testing.assert_array_equal(constant(columns), [False, True, True, True, False])
+
+
+@pytest.mark.parametrize("missing", ["mar", "drop"])
+def test_fits_with_rare_levels_do_not_divide_by_zero(missing):
+    rng = np.random.default_rng(4)
+    n = 42
+    simulation = cs.datasets.simulation2(n=n, p=5, seed=4)
+    levels = np.where(rng.random(n) < 0.4, "b", "a").astype(object)
+    for k, row in enumerate(rng.permutation(n)[:6]):
+        levels[row] = f"rare{k // 2}"
+    gaps = {"g": pd.Series(levels).mask(rng.random(n) < 0.1)}
+    data = simulation.data.assign(**gaps, x1=simulation.data["x1"].mask(rng.random(n) < 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        results = cs.fit(
+            simulation.formula,
+            data,
+            missing=missing,
+            updates=200,
+            imputations=2,
+            folds=3,
+            repeats=1,
+            n_jobs=1,
+        )
+    assert np.isfinite(results.params).all()
