@@ -12,8 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cstonet.analyses.arms.results import CausalResults
-from cstonet.estimators import Nuisances, estimate_effects
+from cstonet.analyses.arms.estimation import ArmsNuisances
+from cstonet.analyses.arms.prediction import Prediction
+from cstonet.analyses.arms.results import ArmsResults
+from cstonet.analyses.results import CausalResults, FitRecord
+from cstonet.estimators import CrossFit, Nuisances, estimate_effects
+from cstonet.search.selection import Selection
 from cstonet.settings.options import FitOptions, StageOptions, TrainingOptions
 from cstonet.settings.presets import preset
 
@@ -91,27 +95,24 @@ class FakePlan:
         return json.dumps(asdict(self))
 
 
-@dataclass(frozen=True)
-class FakePrediction:
-    mu: np.ndarray
-    propensity: np.ndarray
-
-
 class FakeNetworks:
-    """Predicts by the formulas of `known_nuisances`, gaussian."""
-
     n_nonzero = 41
     n_weights = 16_209
     trace = pd.DataFrame({"fold": [0], "start": [0], "stage": ["train"], "epoch": [1]})
     bic = pd.DataFrame({"fold": [0], "start": [0], "bic": [1.0], "chosen": [True]})
 
-    def predict(self, X: np.ndarray) -> FakePrediction:
+
+class KnownResults(ArmsResults):
+    """Results that predict new units by the formulas of `known_nuisances`, gaussian."""
+
+    def _predict(self, data: Any) -> Prediction:
+        X = self.design.spec.transform(data)
         p1 = 1 / (1 + np.exp(-X[:, 0]))
         mu = X[:, [0]] * np.array([1.0, 2.0]) + np.array([0.0, 2.0])
-        return FakePrediction(mu, np.column_stack([1 - p1, p1]))
+        return Prediction(mu, np.column_stack([1 - p1, p1]))
 
 
-def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> pd.DataFrame:
+def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> Selection:
     """Select the first `n_selected` covariates, less and less convincingly."""
     rank = np.arange(len(covariates))
     outcome_count = np.where(rank < n_selected, np.maximum(fits - rank // 4, 1), 0)
@@ -128,8 +129,7 @@ def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> p
         },
         index=pd.Index(covariates, name="covariate"),
     )
-    table.attrs["fits"] = fits
-    return table
+    return Selection(table, fits)
 
 
 def results_with_fakes(
@@ -147,7 +147,7 @@ def results_with_fakes(
     **design_fields: Any,
 ) -> CausalResults:
     """Results on data of `known_nuisances`; `scale` is the unit of the outcome."""
-    from cstonet.data.design import Design
+    from cstonet import CausalStoNet
 
     X, nuisances = known_nuisances(n, np.random.default_rng(7), family=family, weighted=weighted)
     nuisances = replace(nuisances, y=scale * nuisances.y, mu=scale * nuisances.mu)
@@ -155,21 +155,21 @@ def results_with_fakes(
     names = [f"x{j + 1}" for j in range(n_covariates)]
     columns = np.column_stack([nuisances.y, nuisances.treatment, X])
     frame = pd.DataFrame(columns, columns=["y", "treat", *names]).astype({"treat": int})
-    design = Design.from_formula("y ~ treat | .", frame, family=family)
+    design = CausalStoNet.from_formula("y ~ treat | .", frame, family=family).design
     design = replace(design, weights=nuisances.weights, **design_fields)
     plan = plan or FakePlan(clip=clip, variance=variance, network_label=f"{n_covariates}-8-4-1")
-    return CausalResults(
+    record = FitRecord(
         design=design,
         plan=plan,
-        effects=estimate_effects(
-            nuisances, levels=design.treatment_levels, clip=clip, variance=variance
-        ),
-        nuisances=nuisances,
-        selection=fake_selection(design.covariates, n_selected, plan.folds * plan.starts),
         networks=FakeNetworks(),
+        selection=fake_selection(design.covariates, n_selected, plan.folds * plan.starts),
         notes=notes,
         runtime=1.0,
     )
+    effects = estimate_effects(
+        nuisances, levels=design.treatment.levels, clip=clip, variance=variance
+    )
+    return KnownResults(record, effects, ArmsNuisances(CrossFit(nuisances), ()))
 
 
 @pytest.fixture

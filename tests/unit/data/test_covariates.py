@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cstonet import CausalStoNet
 from cstonet.data.covariates import CovariateSpec
-from cstonet.data.design import Design
 from cstonet.errors import (
     ColumnTypeError,
     DataError,
@@ -48,7 +48,7 @@ def frame():
 
 
 def design(part, frame):
-    return Design.from_formula(f"y ~ a | {part}", frame)
+    return CausalStoNet.from_formula(f"y ~ a | {part}", frame).design
 
 
 def round_trip(spec):
@@ -106,7 +106,7 @@ def test_functions_of_the_caller_and_numpy_are_found(frame):
 
 
 def design_here(frame, double):
-    return Design.from_formula("y ~ a | double(x1) + np.log(x2)", frame)
+    return CausalStoNet.from_formula("y ~ a | double(x1) + np.log(x2)", frame).design
 
 
 def test_terms_may_read_dates(frame):
@@ -315,7 +315,7 @@ def test_arrays_need_a_fit_on_arrays(frame):
 
 def test_arrays_after_a_fit_on_arrays(frame):
     X = frame[["x1", "x2"]].to_numpy()
-    built = Design.from_arrays(frame.y, frame.a, X)
+    built = CausalStoNet(frame.y, frame.a, X).design
     np.testing.assert_array_equal(built.spec.transform(X[:5]), X[:5])
     np.testing.assert_array_equal(round_trip(built.spec).transform(X[:5]), X[:5])
     named = pd.DataFrame(X, columns=["x1", "x2"])
@@ -338,7 +338,7 @@ def test_session_functions_are_not_saved(frame):
 
     assert center is np.tanh
     for part in ("x1 + center(x1)", "x1.clip(0)", "np.random.permutation(x1)"):
-        spec = Design.from_formula(f"y ~ a | {part}", frame).spec
+        spec = CausalStoNet.from_formula(f"y ~ a | {part}", frame).design.spec
         with pytest.raises(NotAvailableError, match=r"kept in a file.*Compute it as a column"):
             spec.to_json()
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import cstonet.data
+from cstonet import CausalStoNet
 from cstonet.data import design as design_module
-from cstonet.data.design import Design
 from cstonet.errors import (
     ConstantTreatmentError,
     DataError,
@@ -43,7 +43,7 @@ def fit(frame, formula="y ~ treat | .", **kwargs):
     """Build the design; whether that succeeds or not, the frame must stay as it was."""
     before = frame.copy(deep=True)
     try:
-        return Design.from_formula(formula, frame, **kwargs)
+        return CausalStoNet.from_formula(formula, frame, **kwargs).design
     finally:
         pd.testing.assert_frame_equal(frame, before)
 
@@ -60,15 +60,15 @@ def with_value(frame, column, row, value):
 def test_fields(frame):
     design = fit(frame)
     np.testing.assert_array_equal(design.y, frame.y)
-    np.testing.assert_array_equal(design.treatment, frame.treat)
+    np.testing.assert_array_equal(design.treatment.codes, frame.treat)
     np.testing.assert_array_equal(design.X[:, :2], frame[["x1", "x2"]])
     assert design.y.dtype == np.float64
     assert design.treatment.dtype == np.int64
     assert design.covariates == ("x1", "x2", "g[T.b]", "g[T.c]")
     assert design.spec.names == design.covariates
     assert (design.outcome_name, design.treatment_name) == ("y", "treat")
-    assert design.treatment_levels == (0, 1)
-    assert design.treatment_kind == "binary"
+    assert design.treatment.levels == (0, 1)
+    assert design.treatment.kind == "binary"
     assert (design.family, design.family_inferred) == ("gaussian", True)
     assert design.weights is None
     assert design.formula == "y ~ treat | ."
@@ -79,15 +79,15 @@ def test_fields(frame):
 def test_outcome_and_weights_are_copies(frame):
     weights = np.ones(N)
     y, treat = frame.y.to_numpy(copy=True), frame.treat.to_numpy(copy=True)
-    design = Design.from_arrays(y, treat, frame[["x1"]].to_numpy(), weights=weights)
-    for own, users in ((design.y, y), (design.treatment, treat), (design.weights, weights)):
+    design = CausalStoNet(y, treat, frame[["x1"]].to_numpy(), weights=weights).design
+    for own, users in ((design.y, y), (design.treatment.codes, treat), (design.weights, weights)):
         assert not np.shares_memory(own, users)
 
 
 def test_covariates_are_not_copied():
     X = np.random.default_rng(0).normal(size=(N, 5))
     for array in (X, np.asfortranarray(X), X.astype(np.float32)):
-        design = Design.from_arrays(np.arange(N), np.arange(N) % 2, array)
+        design = CausalStoNet(np.arange(N), np.arange(N) % 2, array).design
         assert np.shares_memory(design.X, array)
         assert design.X.dtype == array.dtype
         assert design.X.flags.c_contiguous == array.flags.c_contiguous
@@ -108,7 +108,7 @@ def test_read_only_and_strided_input():
     view = X[::2, ::3]
     y = np.arange(N, dtype=float)
     y.flags.writeable = False
-    design = Design.from_arrays(y, np.arange(N) % 2, view)
+    design = CausalStoNet(y, np.arange(N) % 2, view).design
     np.testing.assert_array_equal(design.X, view)
     np.testing.assert_array_equal(design.spec.transform(view), view)
 
@@ -116,7 +116,7 @@ def test_read_only_and_strided_input():
 def test_memory_map(tmp_path):
     X = np.memmap(tmp_path / "X", dtype=np.float32, mode="w+", shape=(N, 3))
     X[:] = np.random.default_rng(0).normal(size=(N, 3))
-    design = Design.from_arrays(np.arange(N), np.arange(N) % 2, X)
+    design = CausalStoNet(np.arange(N), np.arange(N) % 2, X).design
     assert np.shares_memory(design.X, X)
 
 
@@ -129,7 +129,7 @@ def test_bar_is_no_bitwise_or():
     )
     design = fit(data, "y ~ a | x1 + x2")
     assert design.covariates == ("x1", "x2")
-    np.testing.assert_array_equal(design.treatment, data.a)
+    np.testing.assert_array_equal(design.treatment.codes, data.a)
 
 
 def test_dot_and_quoted_names(frame):
@@ -143,9 +143,9 @@ def test_dot_leaves_out_what_expressions_name(frame):
     design = fit(frame, "np.exp(y) ~ I(x1 > 0) | .")
     assert design.covariates == ("treat", "x2", "g[T.b]", "g[T.c]")
     assert design.outcome_name == "np.exp(y)"
-    assert design.treatment_levels == (False, True)
+    assert design.treatment.levels == (False, True)
     np.testing.assert_allclose(design.y, np.exp(frame.y), rtol=1e-15)
-    np.testing.assert_array_equal(design.treatment, frame.x1 > 0)
+    np.testing.assert_array_equal(design.treatment.codes, frame.x1 > 0)
 
 
 def test_numbers_as_column_names():
@@ -169,10 +169,10 @@ def test_twenty_thousand_columns_never_reach_patsy(wide, monkeypatch):
         monkeypatch.delitem(sys.modules, f"cstonet.data.{module}", raising=False)
         monkeypatch.delattr(cstonet.data, module, raising=False)
     with pytest.raises(ImportError):
-        Design.from_formula("y ~ a | np.exp(x1)", wide)
+        CausalStoNet.from_formula("y ~ a | np.exp(x1)", wide).design
     typed = "y ~ a | " + " + ".join(wide.columns[2:])
     for formula in ("y ~ a | .", "y ~ a | . - x7", typed):
-        design = Design.from_formula(formula, wide)
+        design = CausalStoNet.from_formula(formula, wide).design
         assert design.X.shape[1] in (20_000, 19_999)
         assert design.spec.transform(wide.iloc[:5]).shape == (5, design.X.shape[1])
 
@@ -181,7 +181,7 @@ def test_many_separate_columns_are_gathered(wide):
     """A frame read from a file holds each column apart."""
     wide = wide.iloc[:, :4000]
     apart = pd.DataFrame({name: wide[name] for name in wide.columns}, copy=False)
-    design = Design.from_formula("y ~ a | .", apart)
+    design = CausalStoNet.from_formula("y ~ a | .", apart).design
     np.testing.assert_array_equal(design.X, wide.iloc[:, 2:])
 
 
@@ -197,7 +197,7 @@ def test_patsy_and_plain_parts_drop_the_same_rows(frame):
     assert design.index.equals(kept.index)
     assert design.covariates == ("x1", "g[T.b]", "g[T.c]", "C(h)[T.v]", "standardize(x2)")
     np.testing.assert_array_equal(design.y, kept.y)
-    np.testing.assert_array_equal(design.treatment, kept.treat)
+    np.testing.assert_array_equal(design.treatment.codes, kept.treat)
     np.testing.assert_array_equal(design.X[:, 0], kept.x1)
     np.testing.assert_array_equal(design.X[:, 3], kept.h == "v")
     expected = (kept.x2 - kept.x2.mean()) / kept.x2.std(ddof=0)
@@ -234,8 +234,8 @@ def test_extension_dtypes_for_outcome_and_treatment(frame):
     extended = frame.assign(y=frame.y.astype("Float64"), treat=frame.treat.astype("Int64"))
     design = fit(extended)
     np.testing.assert_array_equal(design.y, plain.y)
-    np.testing.assert_array_equal(design.treatment, plain.treatment)
-    assert fit(frame.assign(treat=frame.treat.astype("boolean"))).treatment_levels == (False, True)
+    np.testing.assert_array_equal(design.treatment.codes, plain.treatment)
+    assert fit(frame.assign(treat=frame.treat.astype("boolean"))).treatment.levels == (False, True)
 
 
 def test_hidden_gaps_in_expressions_count_as_gaps(frame):
@@ -257,7 +257,7 @@ def test_column_names_are_data_not_code(frame, tmp_path):
 
 def test_arrays_and_formula_agree(frame):
     by_formula = fit(frame)
-    by_arrays = Design.from_arrays(frame.y, frame.treat, frame[["x1", "x2", "g"]])
+    by_arrays = CausalStoNet(frame.y, frame.treat, frame[["x1", "x2", "g"]]).design
     np.testing.assert_array_equal(by_arrays.y, by_formula.y)
     np.testing.assert_array_equal(by_arrays.X, by_formula.X)
     assert by_arrays.covariates == by_formula.covariates
@@ -268,24 +268,24 @@ def test_arrays_and_formula_agree(frame):
 
 def test_plain_arrays_and_lists(frame):
     X = frame[["x1", "x2"]].to_numpy()
-    design = Design.from_arrays(frame.y.tolist(), frame.treat.tolist(), X.tolist())
+    design = CausalStoNet(frame.y.tolist(), frame.treat.tolist(), X.tolist()).design
     assert design.covariates == ("x1", "x2")
     assert (design.outcome_name, design.treatment_name) == ("y", "treat")
     assert design.index.equals(pd.RangeIndex(N))
     np.testing.assert_array_equal(design.X, X)
-    named = Design.from_arrays(frame.y, frame.treat, X, names=["age", "bmi"])
+    named = CausalStoNet(frame.y, frame.treat, X, names=["age", "bmi"]).design
     assert named.covariates == ("age", "bmi")
     assert named.index.equals(frame.index)
 
 
 def test_columns_of_shape_n_by_1(frame):
     y, treat = frame[["y"]], frame[["treat"]].to_numpy()
-    np.testing.assert_array_equal(Design.from_arrays(y, treat, frame[["x1"]]).y, frame.y)
+    np.testing.assert_array_equal(CausalStoNet(y, treat, frame[["x1"]]).design.y, frame.y)
 
 
 def test_boolean_and_integer_arrays(frame):
     flags = np.random.default_rng(0).random((N, 3)) > 0.5
-    design = Design.from_arrays(frame.y, frame.treat, flags)
+    design = CausalStoNet(frame.y, frame.treat, flags).design
     assert design.covariates == ("x1", "x2", "x3")
     np.testing.assert_array_equal(design.X, flags)
     np.testing.assert_array_equal(design.spec.transform(flags), flags)
@@ -295,8 +295,8 @@ def test_masked_arrays_show_their_gaps(frame):
     X = np.ma.masked_array(frame[["x1", "x2"]].to_numpy(), mask=False)
     X[3, 1] = np.ma.masked
     with pytest.raises(MissingValuesError, match=r"x2 \(1\)"):
-        Design.from_arrays(frame.y, frame.treat, X)
-    assert Design.from_arrays(frame.y, frame.treat, X, missing="drop").n_dropped == 1
+        CausalStoNet(frame.y, frame.treat, X).design
+    assert CausalStoNet(frame.y, frame.treat, X, missing="drop").design.n_dropped == 1
 
 
 @pytest.mark.parametrize(
@@ -325,22 +325,22 @@ def test_bad_arrays(change, error, says, frame):
     }
     before = {name: value.copy() for name, value in good.items()}
     with pytest.raises(error, match=says):
-        Design.from_arrays(**{**good, **change})
+        CausalStoNet(**{**good, **change}).design
     for name, value in good.items():
         np.testing.assert_array_equal(value, before[name])
 
 
 def test_names_are_for_arrays_only(frame):
     with pytest.raises(OptionError, match="names is for arrays"):
-        Design.from_arrays(frame.y, frame.treat, frame[["x1"]], names=["z"])
+        CausalStoNet(frame.y, frame.treat, frame[["x1"]], names=["z"]).design
 
 
 def test_rows_in_different_order_are_refused(frame):
     with pytest.raises(DataError, match="X and y have different row labels"):
-        Design.from_arrays(frame.y[::-1], frame.treat, frame[["x1"]])
+        CausalStoNet(frame.y[::-1], frame.treat, frame[["x1"]]).design
     with pytest.raises(DataError, match="data and weights have different row labels"):
         fit(frame, weights=pd.Series(1.0, index=frame.index[::-1]))
-    design = Design.from_arrays(frame.y[::-1].to_numpy(), frame.treat, frame[["x1"]])
+    design = CausalStoNet(frame.y[::-1].to_numpy(), frame.treat, frame[["x1"]]).design
     np.testing.assert_array_equal(design.y, frame.y[::-1])
 
 
@@ -360,7 +360,7 @@ def test_options_out_of_range(option, says, frame):
     with pytest.raises(OptionError, match=says):
         fit(frame, **option)
     with pytest.raises(OptionError, match=says):
-        Design.from_arrays(frame.y, frame.treat, frame[["x1"]], **option)
+        CausalStoNet(frame.y, frame.treat, frame[["x1"]], **option).design
 
 
 def test_design_cannot_be_changed(frame):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cstonet.data.design import Design
+from cstonet import CausalStoNet
 from cstonet.errors import (
     ColumnTypeError,
     ConstantOutcomeError,
@@ -47,7 +47,7 @@ def fit(frame, formula="y ~ treat | .", **kwargs):
     """Build the design; whether that succeeds or not, the frame must stay as it was."""
     before = frame.copy(deep=True)
     try:
-        return Design.from_formula(formula, frame, **kwargs)
+        return CausalStoNet.from_formula(formula, frame, **kwargs).design
     finally:
         pd.testing.assert_frame_equal(frame, before)
 
@@ -141,9 +141,9 @@ def test_treatment_levels(values, levels, dtype, frame):
     pattern = np.array([0, 1, 1, 0, 1] * 4)
     treat = pd.Series(np.array(values)[pattern], index=frame.index, dtype=dtype)
     design = fit(frame.assign(treat=treat))
-    assert design.treatment_levels == levels
-    assert [type(level) for level in design.treatment_levels] == [type(v) for v in levels]
-    np.testing.assert_array_equal(np.array(levels)[design.treatment], treat)
+    assert design.treatment.levels == levels
+    assert [type(level) for level in design.treatment.levels] == [type(v) for v in levels]
+    np.testing.assert_array_equal(np.array(levels)[design.treatment.codes], treat)
 
 
 def test_category_decides_which_arm_is_treated(frame):
@@ -151,12 +151,12 @@ def test_category_decides_which_arm_is_treated(frame):
         np.where(frame.treat == 1, "active", "placebo"), ["placebo", "active", "never used"]
     )
     design = fit(frame.assign(treat=treat))
-    assert design.treatment_levels == ("placebo", "active")
-    np.testing.assert_array_equal(design.treatment, frame.treat)
+    assert design.treatment.levels == ("placebo", "active")
+    np.testing.assert_array_equal(design.treatment.codes, frame.treat)
 
 
 def test_treatment_may_be_marked_as_categorical(frame):
-    assert fit(frame, "y ~ C(treat) | x1").treatment_levels == (0, 1)
+    assert fit(frame, "y ~ C(treat) | x1").treatment.levels == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_covariate_equal_to_the_outcome(frame):
     with pytest.raises(DataError, match="'again' equals the outcome 'y'"):
         fit(frame.assign(again=frame.y))
     with pytest.raises(DataError, match="'y' equals the outcome 'y'"):
-        Design.from_arrays(frame.y, frame.treat, frame[["x1", "y"]])
+        CausalStoNet(frame.y, frame.treat, frame[["x1", "y"]]).design
 
 
 def test_unknown_columns(frame):
@@ -248,7 +248,7 @@ def test_unknown_columns(frame):
 
 def test_duplicate_columns(frame):
     with pytest.raises(DuplicateColumnError, match="more than once: 'x1'"):
-        Design.from_formula("y ~ treat | .", pd.concat([frame, frame[["x1"]]], axis=1))
+        CausalStoNet.from_formula("y ~ treat | .", pd.concat([frame, frame[["x1"]]], axis=1)).design
     mixed = pd.DataFrame({1: np.arange(4.0), "1": 1.0, "y": np.arange(4.0), "t": [0, 1, 0, 1]})
     with pytest.raises(DuplicateColumnError, match="'1'"):
         fit(mixed, "y ~ t | .")
@@ -280,7 +280,7 @@ def test_empty_data(frame):
 
 def test_data_must_be_a_frame(frame):
     with pytest.raises(DataError, match="must be a pandas DataFrame, got dict"):
-        Design.from_formula("y ~ treat | .", frame.to_dict())
+        CausalStoNet.from_formula("y ~ treat | .", frame.to_dict()).design
     nested = frame.set_axis(pd.MultiIndex.from_product([["top"], frame.columns]), axis=1)
     with pytest.raises(DataError, match="MultiIndex"):
         fit(nested)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet import CausalStoNet
 from cstonet.analyses.arms.results import CausalResults
-from cstonet.data.design import Design
 from cstonet.data.gaps import CovariateGaps, Incomplete
 from cstonet.datasets import many_holes, paper_holes, punch_holes, simulation2
 from cstonet.errors import DataError, MissingValuesError, NotAvailableError, OptionError
@@ -55,7 +55,7 @@ def test_new_categories_may_lack_the_start_level(mixed):
 class TestDesign:
     def test_gaps_are_found_and_start_values_stand_in_them(self):
         frame = mixed_frame()
-        design = Design.from_formula("y ~ treat | .", frame, missing="mar")
+        design = CausalStoNet.from_formula("y ~ treat | .", frame, missing="mar").design
         assert design.gaps is not None
         assert [v.name for v in design.gaps.variables] == ["x1", "flag", "group", "yes"]
         assert design.gaps.n_values == int(frame.isna().sum().sum())
@@ -73,7 +73,7 @@ class TestDesign:
         frame = mixed_frame().assign(same="a")
         frame["same"] = frame["same"].astype(kind)
         frame.loc[5:20, "same"] = None
-        design = Design.from_formula("y ~ treat | .", frame, missing="mar")
+        design = CausalStoNet.from_formula("y ~ treat | .", frame, missing="mar").design
         assert "same" not in [variable.name for variable in design.gaps.variables]
 
     @pytest.mark.parametrize("copied", ["treat", "y"])
@@ -82,10 +82,10 @@ class TestDesign:
         frame["copy"] = frame[copied].astype(float)
         frame.loc[5:9, "copy"] = np.nan
         with pytest.raises(DataError, match="'copy'"):
-            Design.from_formula("y ~ treat | .", frame, missing="mar")
+            CausalStoNet.from_formula("y ~ treat | .", frame, missing="mar").design
 
     def test_kinds(self):
-        design = Design.from_formula("y ~ treat | .", mixed_frame(), missing="mar")
+        design = CausalStoNet.from_formula("y ~ treat | .", mixed_frame(), missing="mar").design
         kinds = {v.name: v.levels for v in design.gaps.variables}
         assert kinds["x1"] is None
         np.testing.assert_array_equal(kinds["flag"], [[0], [1]])
@@ -95,17 +95,17 @@ class TestDesign:
     def test_the_users_frame_is_not_changed(self):
         frame = mixed_frame()
         before = frame.copy()
-        Design.from_formula("y ~ treat | .", frame, missing="mnar")
+        CausalStoNet.from_formula("y ~ treat | .", frame, missing="mnar").design
         pd.testing.assert_frame_equal(frame, before)
 
     def test_without_gaps_nothing_is_imputed(self):
         sim = simulation2(n=200, p=6, seed=1)
-        assert Design.from_formula(sim.formula, sim.data, missing="mar").gaps is None
+        assert CausalStoNet.from_formula(sim.formula, sim.data, missing="mar").design.gaps is None
 
     def test_arrays(self):
         frame = mixed_frame()
         X = frame[["x1", "x2", "x3", "flag"]].to_numpy()
-        design = Design.from_arrays(frame["y"], frame["treat"], X, missing="mnar")
+        design = CausalStoNet(frame["y"], frame["treat"], X, missing="mnar").design
         assert [v.name for v in design.gaps.variables] == ["x1", "x4"]
         assert design.gaps.mechanism == "mnar"
 
@@ -116,25 +116,29 @@ class TestErrors:
         frame = mixed_frame().astype({"treat": float})
         frame.loc[3, column] = np.nan
         with pytest.raises(MissingValuesError, match=f"{column} \\(1\\).*covariates only"):
-            Design.from_formula("y ~ treat | x1 + x2", frame, missing="mar")
+            CausalStoNet.from_formula("y ~ treat | x1 + x2", frame, missing="mar").design
 
     def test_column_without_any_value(self):
         with pytest.raises(MissingValuesError, match=r"'x2' has no value.*- x2"):
-            Design.from_formula("y ~ treat | .", mixed_frame().assign(x2=np.nan), missing="mar")
+            CausalStoNet.from_formula(
+                "y ~ treat | .", mixed_frame().assign(x2=np.nan), missing="mar"
+            ).design
 
     def test_row_without_any_value(self):
         frame = mixed_frame()
         frame.loc[5, ["x1", "x2"]] = np.nan
         with pytest.raises(MissingValuesError, match=r"1 of 400 rows.*row 5"):
-            Design.from_formula("y ~ treat | x1 + x2", frame, missing="mar")
+            CausalStoNet.from_formula("y ~ treat | x1 + x2", frame, missing="mar").design
 
     def test_terms_of_incomplete_columns(self):
         with pytest.raises(NotAvailableError, match=r"'x1'.*column of its own"):
-            Design.from_formula("y ~ treat | np.exp(x1) + x2", mixed_frame(), missing="mar")
+            CausalStoNet.from_formula(
+                "y ~ treat | np.exp(x1) + x2", mixed_frame(), missing="mar"
+            ).design
 
     def test_refusal_names_the_choices(self):
         with pytest.raises(MissingValuesError, match=r"'mar'.*'mnar'.*'drop'"):
-            Design.from_formula("y ~ treat | .", mixed_frame())
+            CausalStoNet.from_formula("y ~ treat | .", mixed_frame()).design
 
     def test_drop_says_how_many_rows_remain(self):
         frame = mixed_frame()
@@ -398,10 +402,14 @@ class TestWhereImputationIsNotAvailable:
     def test_continuous_treatment(self):
         frame = mixed_frame().assign(treat=lambda data: data["y"] + data["x2"])
         with pytest.raises(MissingValuesError, match=r"'mar'.*continuous treatment.*'drop'"):
-            Design.from_formula("y ~ treat | x1 + x3", frame, missing="mar")
+            CausalStoNet.from_formula("y ~ treat | x1 + x3", frame, missing="mar").design
 
     def test_mediators(self):
         with pytest.raises(MissingValuesError, match=r"'mnar'.*with mediators"):
-            Design.from_formula("y ~ treat | x1 + x3 | x2", mixed_frame(), missing="mnar")
+            CausalStoNet.from_formula(
+                "y ~ treat | x1 + x3 | x2", mixed_frame(), missing="mnar"
+            ).design
         with pytest.raises(MissingValuesError, match=r"x1 \(\d+\).*with mediators.*'drop'"):
-            Design.from_formula("y ~ treat | x2 + x3 | x1", mixed_frame(), missing="mar")
+            CausalStoNet.from_formula(
+                "y ~ treat | x2 + x3 | x1", mixed_frame(), missing="mar"
+            ).design

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet import _core
-from cstonet.data.design import Design
+from cstonet import CausalStoNet, _core
 from cstonet.errors import (
     ColumnTypeError,
     EmptyArmWarning,
@@ -41,7 +40,7 @@ class TestOneLevel:
         return complete_frame().assign(same=["a", None] * 100)
 
     def test_gaps_in_a_column_of_one_level_only(self, frame):
-        assert Design.from_formula(FORMULA, frame, missing="mar").gaps is None
+        assert CausalStoNet.from_formula(FORMULA, frame, missing="mar").design.gaps is None
         with_gaps, without = fit(frame), fit(frame.drop(columns="same"), missing="raise")
         assert with_gaps.imputations is None
         np.testing.assert_array_equal(with_gaps.params, without.params)
@@ -64,7 +63,9 @@ def test_terms_of_nullable_numbers_with_gaps(term):
     k = pd.array(np.arange(200) % 7, dtype="Int64")
     k[5] = pd.NA
     with pytest.raises(NotAvailableError, match="'k', where values are missing"):
-        Design.from_formula(f"y ~ treat | x1 + {term}", complete_frame().assign(k=k), missing="mar")
+        CausalStoNet.from_formula(
+            f"y ~ treat | x1 + {term}", complete_frame().assign(k=k), missing="mar"
+        ).design
 
 
 @pytest.mark.parametrize("kind", [object, "string"])
@@ -73,9 +74,12 @@ def test_identifiers_are_found_among_the_observed(kind):
     frame["id"] = pd.Series([f"unit {i}" for i in range(200)], dtype=kind)
     frame.loc[7, "id"] = None
     with pytest.raises(ColumnTypeError, match=r"'id'.*identifier"):
-        Design.from_formula(FORMULA, frame, missing="mar")
+        CausalStoNet.from_formula(FORMULA, frame, missing="mar").design
     declared = frame.assign(id=frame["id"].astype("category"))
-    assert Design.from_formula(FORMULA, declared, missing="mar").X.shape == (200, 3 + 198)
+    assert CausalStoNet.from_formula(FORMULA, declared, missing="mar").design.X.shape == (
+        200,
+        3 + 198,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +141,7 @@ class TestOddFrames:
         frame.loc[:9, "x1"] = np.nan
         frame.loc[20, "x1"] = np.inf
         with pytest.raises(InfiniteValuesError, match=r"'x1'.*in 1 of 200 rows"):
-            Design.from_formula(FORMULA, frame, missing="mar")
+            CausalStoNet.from_formula(FORMULA, frame, missing="mar").design
 
     def test_no_value_in_an_arm(self):
         frame = complete_frame()

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 import cstonet as cs
+from cstonet import CausalStoNet
 from cstonet.analyses.mediation.networks import mediation_plan
-from cstonet.data.design import Design
 from cstonet.errors import OptionError
 from cstonet.settings.options import SamplerOptions, StageOptions
 from cstonet.settings.plan import make_plan
@@ -20,7 +20,7 @@ from cstonet.settings.presets import PRESETS, preset
 
 def design_of(n=120, p=6, **options):
     data = cs.datasets.simulation2(n=n, p=p, seed=1, **options).data
-    return Design.from_formula("y ~ treat | .", data)
+    return CausalStoNet.from_formula("y ~ treat | .", data).design
 
 
 def plan_of(design, options=None, **changes):
@@ -150,13 +150,15 @@ INCOMPLETE = "missing covariates"
 )
 def test_weights_leave_covariates_out_only_where_the_estimator_makes_up_for_it(what, formula):
     data = cs.datasets.simulation2(n=120, p=6, seed=1).data
-    assert plan_of(Design.from_formula(COMPLETE, data)).search.adjust == "linear"
+    assert plan_of(CausalStoNet.from_formula(COMPLETE, data).design).search.adjust == "linear"
     options = preset("calibrated")
     asked = replace(options.search, adjust="linear")
-    assert plan_of(Design.from_formula(COMPLETE, data), search=asked).adjusts_linearly
+    assert plan_of(CausalStoNet.from_formula(COMPLETE, data).design, search=asked).adjusts_linearly
     if what == INCOMPLETE:
         data.loc[:9, "x1"] = math.nan
-    design = Design.from_formula(formula, data, missing="mar" if what == INCOMPLETE else "raise")
+    design = CausalStoNet.from_formula(
+        formula, data, missing="mar" if what == INCOMPLETE else "raise"
+    ).design
     plan = plan_of(design)
     assert plan.search.adjust == "union"
     assert plan.unites_supports

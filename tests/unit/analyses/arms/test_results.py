@@ -226,7 +226,7 @@ def test_labelled_treatments(make_results, new_data):
 def test_overlap(make_results):
     results = make_results(clip=0.2)
     table = results.overlap()
-    p, treated = results.propensity(), results.design.treatment == 1
+    p, treated = results.propensity(), results.design.treatment.codes == 1
     assert table.index.tolist() == [0, 1, "all"]
     assert table["n"].tolist() == [(~treated).sum(), treated.sum(), 500]
     assert table.loc[1, "50%"] == np.median(p[treated])
@@ -243,7 +243,7 @@ def test_overlap(make_results):
 def test_balance_against_plain_formulas(make_results, weighted):
     results = make_results(n_covariates=4, weighted=weighted, clip=0.1)
     design, p = results.design, np.clip(results.propensity().to_numpy(), 0.1, 0.9)
-    treated = design.treatment == 1
+    treated = design.treatment.codes == 1
     sampling = np.ones(500) if design.weights is None else design.weights
     ipw = sampling / np.where(treated, p, 1 - p)
     table = results.balance()
@@ -277,7 +277,7 @@ def test_balance_in_blocks(make_results):
     p = 1100
     X = np.random.default_rng(5).normal(size=(100, p)).astype(np.float32)
     table = make_results(n=100, n_covariates=p, X=X).balance()
-    treated = make_results(n=100).design.treatment == 1
+    treated = make_results(n=100).design.treatment.codes == 1
     last = X[:, -1].astype(float)
     scale = np.sqrt((last[treated].var() + last[~treated].var()) / 2)
     expected = (last[treated].mean() - last[~treated].mean()) / scale

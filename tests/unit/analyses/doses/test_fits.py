@@ -15,7 +15,7 @@ FOUR = 4.0  # standard errors: a correct result is further away with probability
 
 
 def test_fit_finds_the_marginal_effect(simulation, fitted):
-    assert fitted.design.treatment_kind == "continuous"
+    assert fitted.design.treatment.kind == "continuous"
     assert list(fitted.params.index) == ["AME"]
     assert abs(fitted.params["AME"] - simulation.ame) < FOUR * fitted.bse["AME"]
     assert fitted.params["AME"] > FOUR * fitted.bse["AME"]

@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cstonet.data.roles import Vector
 
 import cstonet as cs
 from cstonet.analyses.doses.reading import dose_values
-from cstonet.data.roles import Vector
 from cstonet.errors import (
     ConstantTreatmentError,
     MissingValuesError,
@@ -42,7 +42,9 @@ def test_bad_doses(simulation):
         cs.fit(simulation.formula, data.assign(grams=(2 + data["dose"] / 1000).astype("float32")))
     # A covariate far from zero is not a copy because its digits are few.
     far = (1e7 + data["x6"]).astype("float32")
-    assert cs.CausalStoNet.from_formula(simulation.formula, data.assign(x6=far)).design.dose.size
+    assert cs.CausalStoNet.from_formula(
+        simulation.formula, data.assign(x6=far)
+    ).design.treatment.values.size
 
 
 @pytest.mark.parametrize("column", ["dose", "y", "x1"])
@@ -55,7 +57,7 @@ def test_advice_on_gaps_works(simulation, column):
     with pytest.raises(MissingValuesError, match=r"'mar' is not available .*missing='drop'"):
         cs.CausalStoNet.from_formula(simulation.formula, data, missing="mar")
     model = cs.CausalStoNet.from_formula(simulation.formula, data, missing="drop")
-    assert len(model.design.dose) == 499
+    assert len(model.design.treatment.values) == 499
 
 
 def test_outlying_doses_are_named(simulation):
@@ -166,8 +168,8 @@ def test_advice_on_a_point_mass_works(simulation, name):
         cs.CausalStoNet.from_formula(formula, data)
     advised = re.search(r"two parts: (I\(.*\)) as a", str(caught[0].message))[1]
     design = cs.CausalStoNet.from_formula(f"y ~ {advised} | x1 + x2", data).design
-    assert design.treatment_kind == "binary"
-    np.testing.assert_array_equal(np.asarray(design.treatment) == 0, np.arange(500) < 200)
+    assert design.treatment.kind == "binary"
+    np.testing.assert_array_equal(np.asarray(design.treatment.codes) == 0, np.arange(500) < 200)
 
 
 def test_kinds_of_treatment(simulation):
@@ -176,11 +178,11 @@ def test_kinds_of_treatment(simulation):
         return cs.CausalStoNet.from_formula(simulation.formula, data, **options).design
 
     few = np.resize(np.arange(6), 500)
-    assert kind(few).treatment_kind == "multilevel"
+    assert kind(few).treatment.kind == "multilevel"
     assert kind(few).dose is None
     with pytest.warns(PointMassWarning, match="for 17% of the units"):
         counted = kind(few, treatment="continuous")
-    assert counted.treatment_kind == "continuous"
+    assert counted.treatment.kind == "continuous"
     np.testing.assert_array_equal(counted.dose, few)
-    assert counted.treatment_levels == ()
-    assert kind(np.resize(np.arange(11), 500)).treatment_kind == "continuous"
+    assert counted.treatment.levels == ()
+    assert kind(np.resize(np.arange(11), 500)).treatment.kind == "continuous"

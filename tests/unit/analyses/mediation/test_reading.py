@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet.data.design import Design
+from cstonet import CausalStoNet
 from cstonet.errors import (
     ConstantMediatorError,
     DataError,
@@ -47,7 +47,7 @@ def frame():
 
 
 def mediators_of(formula, frame, **options):
-    return Design.from_formula(formula, frame, **options).mediators
+    return CausalStoNet.from_formula(formula, frame, **options).design.mediators
 
 
 def test_numbers_and_two_levels(frame):
@@ -70,18 +70,18 @@ def test_numbers_and_two_levels(frame):
     ],
 )
 def test_columns_inside_expressions_belong_to_their_part(formula, covariates, frame):
-    design = Design.from_formula(formula, frame)
+    design = CausalStoNet.from_formula(formula, frame).design
     assert design.covariates == covariates
 
 
 def test_a_column_computed_with_in_both_parts_is_refused(frame):
     with pytest.raises(FormulaError, match="'m1' is named among the covariates and among the"):
-        Design.from_formula("y ~ a | x1 + I(m1**2) | m1", frame)
+        CausalStoNet.from_formula("y ~ a | x1 + I(m1**2) | m1", frame).design
 
 
 def test_mediators_without_columns_are_refused(frame):
     with pytest.raises(DataError, match="no columns"):
-        Design.from_arrays(frame["y"], frame["a"], frame[["x1"]], mediators=np.empty((N, 0)))
+        CausalStoNet(frame["y"], frame["a"], frame[["x1"]], mediators=np.empty((N, 0))).design
 
 
 def test_two_numbers_are_two_levels(frame):
@@ -98,12 +98,12 @@ def test_terms_of_patsy(frame):
 
 def test_dot_leaves_the_other_part_alone(frame):
     small = frame[["y", "a", "x1", "x2", "m1", "m2"]]
-    design = Design.from_formula("y ~ a | . | m1 + m2", small)
+    design = CausalStoNet.from_formula("y ~ a | . | m1 + m2", small).design
     assert design.covariates == ("x1", "x2")
     assert design.mediators.names == ("m1", "m2")
-    design = Design.from_formula("y ~ a | x1 + x2 | .", small)
+    design = CausalStoNet.from_formula("y ~ a | x1 + x2 | .", small).design
     assert design.mediators.names == ("m1", "m2")
-    weighted = Design.from_formula("y ~ a | x1 | .", small.assign(w=1.0), weights="w")
+    weighted = CausalStoNet.from_formula("y ~ a | x1 | .", small.assign(w=1.0), weights="w").design
     assert weighted.mediators.names == ("x2", "m1", "m2")
 
 
@@ -115,35 +115,35 @@ def test_arrays(frame):
     X, y, a = frame[["x1", "x2"]].to_numpy(), frame["y"], frame["a"]
     model = cs.CausalStoNet(y, a, X, mediators=frame[["m1", "label"]])
     assert model.design.mediators.names == ("m1", "label")
-    assert Design.from_arrays(y, a, X, mediators=frame["m1"]).mediators.names == ("m1",)
-    bare = Design.from_arrays(y, a, X, mediators=frame[["m1", "m2"]].to_numpy())
+    assert CausalStoNet(y, a, X, mediators=frame["m1"]).design.mediators.names == ("m1",)
+    bare = CausalStoNet(y, a, X, mediators=frame[["m1", "m2"]].to_numpy()).design
     assert bare.mediators.names == ("m1", "m2")
-    one = Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy())
+    one = CausalStoNet(y, a, X, mediators=frame["m1"].to_numpy()).design
     np.testing.assert_array_equal(one.mediators.values[:, 0], frame["m1"])
 
 
 def test_arrays_must_fit(frame):
     X, y, a = frame[["x1", "x2"]].to_numpy(), frame["y"].to_numpy(), frame["a"].to_numpy()
     with pytest.raises(LengthMismatchError, match="59 rows"):
-        Design.from_arrays(y, a, X, mediators=frame["m1"].to_numpy()[:-1])
+        CausalStoNet(y, a, X, mediators=frame["m1"].to_numpy()[:-1]).design
     with pytest.raises(DataError, match="one row per unit"):
-        Design.from_arrays(y, a, X, mediators=np.zeros((N, 2, 2)))
+        CausalStoNet(y, a, X, mediators=np.zeros((N, 2, 2))).design
     with pytest.raises(DataError, match="rows differ in length"):
-        Design.from_arrays(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2))
+        CausalStoNet(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2)).design
     masked = np.ma.masked_array(frame["m1"].to_numpy(), mask=np.arange(N) < 2)
     with pytest.raises(MissingValuesError, match=r"m1 \(2\)"):
-        Design.from_arrays(y, a, X, mediators=masked)
+        CausalStoNet(y, a, X, mediators=masked).design
     with pytest.raises(DuplicateColumnError, match="both called 'x1'"):
-        Design.from_arrays(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1))
+        CausalStoNet(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1)).design
     with pytest.raises(DataError, match="different row labels"):
-        Design.from_arrays(frame["y"], a, X, mediators=frame["m1"].iloc[::-1])
+        CausalStoNet(frame["y"], a, X, mediators=frame["m1"].iloc[::-1]).design
 
 
 def test_missing_values(frame):
     frame.loc[3, "m1"] = np.nan
     with pytest.raises(MissingValuesError, match=r"m1 \(1\)"):
         mediators_of("y ~ a | x1 | m1 + m2", frame)
-    design = Design.from_formula("y ~ a | x1 | m1 + m2", frame, missing="drop")
+    design = CausalStoNet.from_formula("y ~ a | x1 | m1 + m2", frame, missing="drop").design
     assert (design.n_dropped, len(design.mediators.values), len(design.y)) == (1, N - 1, N - 1)
 
 
@@ -286,6 +286,6 @@ def test_variance_is_that_of_the_influence_function(frame):
 
 def test_data_are_not_changed(frame):
     before = frame.copy(deep=True)
-    design = Design.from_formula("y ~ a | x1 | m1 + label", frame)
+    design = CausalStoNet.from_formula("y ~ a | x1 | m1 + label", frame).design
     design.mediators.values[:] = 0
     pd.testing.assert_frame_equal(frame, before)
