@@ -127,16 +127,9 @@ def fit_softmax(
 
     for _ in range(_NEWTON_STEPS):
         p, gradient = at(theta)
-        hessian = np.empty((k, q, k, q))
-        for a in range(k):
-            poll(stop)
-            for b in range(a, k):
-                curvature = w * p[:, a] * ((a == b) - p[:, b])
-                block = design.T @ (curvature[:, None] * design)
-                hessian[a, :, b, :] = hessian[b, :, a, :] = block
-        flat = hessian.reshape(k * q, k * q)
-        flat[np.diag_indices(k * q)] += np.tile(ridge, k)
-        step = np.linalg.solve(flat, gradient.T.ravel()).reshape(k, q).T
+        hessian = _softmax_hessian(design, p, w, stop)
+        hessian[np.diag_indices(k * q)] += np.tile(ridge, k)
+        step = np.linalg.solve(hessian, gradient.T.ravel()).reshape(k, q).T
         # A full step can overshoot where levels are rare; five units of log-odds never do.
         theta += step * min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < _CONVERGED:
@@ -145,6 +138,21 @@ def fit_softmax(
     if np.abs(gradient).max() < _ASTRAY:
         return theta
     return _by_gradient(design, target, w, ridge, start, stop)
+
+
+def _softmax_hessian(
+    design: FloatArray, p: FloatArray, weights: FloatArray, stop: Stop | None
+) -> FloatArray:
+    """Information (kq, kq) of k log-odds with q coefficients each, at probabilities (n, k)."""
+    q, k = design.shape[1], p.shape[1]
+    hessian = np.empty((k, q, k, q))
+    for a in range(k):
+        poll(stop)
+        for b in range(a, k):
+            curvature = weights * p[:, a] * ((a == b) - p[:, b])
+            block = design.T @ (curvature[:, None] * design)
+            hessian[a, :, b, :] = hessian[b, :, a, :] = block
+    return hessian.reshape(k * q, k * q)
 
 
 def _by_gradient(

@@ -106,18 +106,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
     _warn_of_outliers(treatment.name, typed, own)
-    mass = point_mass(dose, weights)
-    if mass is not None:
-        name, value, share = treatment.name, _exactly(mass[0]), mass[1]
-        warnings.warn(
-            f"The treatment {name!r} is {value} for {share:.0%} of the units. The average "
-            "marginal effect and the dose-response curve assume a dose with a density, which has "
-            "no such point mass: they may be wrong, most of all near this dose. Compare values or "
-            f"groups with treatment='multilevel', or fit two parts: I({typed} != {value}) as a "
-            f"binary treatment, then {name!r} among the rows where it is not {value}.",
-            PointMassWarning,
-            stacklevel=caller_stacklevel(),
-        )
+    _warn_of_point_mass(treatment.name, typed, point_mass(dose, weights))
     return dose
 
 
@@ -140,6 +129,22 @@ def _warn_of_outliers(name: str, typed: str, dose: NDArray[np.float64]) -> None:
         "this scale the other doses hardly differ, and the networks may not see what they do. "
         f"Correct or leave out these rows{scale}.",
         OutlyingDoseWarning,
+        stacklevel=caller_stacklevel(),
+    )
+
+
+def _warn_of_point_mass(name: str, typed: str, mass: tuple[float, float] | None) -> None:
+    """Say if many units have one dose, given it and its share."""
+    if mass is None:
+        return
+    value, share = _exactly(mass[0]), mass[1]
+    warnings.warn(
+        f"The treatment {name!r} is {value} for {share:.0%} of the units. The average "
+        "marginal effect and the dose-response curve assume a dose with a density, which has "
+        "no such point mass: they may be wrong, most of all near this dose. Compare values or "
+        f"groups with treatment='multilevel', or fit two parts: I({typed} != {value}) as a "
+        f"binary treatment, then {name!r} among the rows where it is not {value}.",
+        PointMassWarning,
         stacklevel=caller_stacklevel(),
     )
 

@@ -104,23 +104,57 @@ class DoseResponse:
         return ax
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveSource:
+    """What a curve is estimated from.
+
+    Attributes
+    ----------
+    nuisances
+        Averaged over the repetitions of the cross-fitting.
+    repetitions
+        Those of each.
+    clip
+        Bound of the densities.
+    seed
+        Seed of the draws behind the uniform band.
+    outcome_name, dose_name
+        Names for the axes.
+    """
+
+    nuisances: DoseNuisances
+    repetitions: Sequence[DoseNuisances]
+    clip: float
+    seed: int
+    outcome_name: str
+    dose_name: str
+
+    def curve(
+        self, doses: FloatArray, support: tuple[float, float], bandwidth: float | None
+    ) -> DoseCurve:
+        """The curve at doses within the support, with errors of a single repetition."""
+        curve = estimate_curve(
+            self.nuisances, doses, support=support, clip=self.clip, bandwidth=bandwidth
+        )
+        if len(self.repetitions) < 2:
+            return curve
+        singles = [
+            estimate_curve(one, doses, support=support, clip=self.clip, bandwidth=curve.bandwidth)
+            for one in self.repetitions
+        ]
+        return curve.over_repetitions(singles)
+
+
 def dose_response(
-    nuisances: DoseNuisances,
-    alone: Sequence[DoseNuisances],
+    source: CurveSource,
     grid: ArrayLike | None,
     *,
     alpha: float,
     bandwidth: float | None,
     trim: float,
-    clip: float,
-    seed: int,
-    outcome_name: str,
-    dose_name: str,
 ) -> DoseResponse:
-    """The curve on a grid, see `cstonet.analyses.doses.results.DoseResults.dose_response`.
-
-    `nuisances` are averaged over the repetitions of the cross-fitting, `alone` those of each.
-    """
+    """The curve on a grid, see `cstonet.analyses.doses.results.DoseResults.dose_response`."""
+    nuisances = source.nuisances
     check_alpha(alpha)
     if not is_real(trim) or not 0 <= trim < 0.5:
         raise OptionError(f"trim must be at least 0 and below 0.5, not {trim!r}")
@@ -132,24 +166,21 @@ def dose_response(
                 f"{bandwidth!r}"
             )
     support = dose_support(nuisances, trim)
-    doses = np.linspace(*support, _POINTS) if grid is None else _within(grid, support, dose_name)
-    curve = estimate_curve(nuisances, doses, support=support, clip=clip, bandwidth=bandwidth)
-    if len(alone) > 1:
-        singles = [
-            estimate_curve(one, doses, support=support, clip=clip, bandwidth=curve.bandwidth)
-            for one in alone
-        ]
-        curve = curve.over_repetitions(singles)
+    if grid is None:
+        doses = np.linspace(*support, _POINTS)
+    else:
+        doses = _within(grid, support, source.dose_name)
+    curve = source.curve(doses, support, bandwidth)
     # A chosen bandwidth is to be justified; the automatic one, by what cannot be estimated.
     _warn_if_thin(curve, FEWEST if bandwidth is None else _FEW)
     return DoseResponse(
-        table=_table(curve, alpha, seed),
+        table=_table(curve, alpha, source.seed),
         bandwidth=curve.bandwidth,
         support=support,
         n_bounded=curve.n_bounded,
         alpha=alpha,
-        outcome_name=outcome_name,
-        dose_name=dose_name,
+        outcome_name=source.outcome_name,
+        dose_name=source.dose_name,
     )
 
 

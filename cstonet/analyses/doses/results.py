@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike
 from cstonet.analyses.doses import diagnostics
 from cstonet.analyses.doses.estimation import DoseModels, dose_of
 from cstonet.analyses.doses.prediction import predict_doses
-from cstonet.analyses.doses.response import DoseResponse, dose_response, read_doses
+from cstonet.analyses.doses.response import (
+    CurveSource,
+    DoseResponse,
+    dose_response,
+    read_doses,
+)
 from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.errors import (
@@ -141,18 +146,15 @@ class DoseResults(CausalResults):
         ThinSupportWarning
             If very few units decide about some of the doses.
         """
-        return dose_response(
-            self.dose_nuisances,
-            self._alone,
-            grid,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            trim=trim,
+        source = CurveSource(
+            nuisances=self.dose_nuisances,
+            repetitions=self._alone,
             clip=self.effects.clip,
             seed=self.plan.seed,
             outcome_name=self.design.outcome_name,
             dose_name=self.design.treatment_name,
         )
+        return dose_response(source, grid, alpha=alpha, bandwidth=bandwidth, trim=trim)
 
     def potential_outcomes(
         self, data: Data | None = None, *, dose: ArrayLike | None = None
