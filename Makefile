@@ -2,8 +2,9 @@
 #   make demo        fit a simulated data set and print the summary beside the truth
 #   make test        C++ suite and the fast Python tests
 #   make test-slow   C++ suite and every Python test
+#   make coverage    the fast Python tests, with the lines that they never run
 #   make bench       benchmarks
-#   make lint        formatting, lints and types;  `make format` rewrites the formatting
+#   make lint        formatting, lints, types and imports;  `make format` rewrites the formatting
 #   make docs        run the vignettes, render them to build/docs
 #   make clean       remove what was built;  `make distclean` removes the environment too
 # Needed: Python >= 3.10 with venv, make, a C++17 compiler.
@@ -19,7 +20,7 @@ CXX_FILES = $(shell find csrc tests/cpp -name '*.cpp' -o -name '*.hpp')
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-cpp bench lint format docs clean distclean help
+.PHONY: demo test test-slow test-cpp coverage bench lint format docs clean distclean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -36,6 +37,10 @@ test-slow: $(VENV)/installed $(VENV)/test test-cpp
 test-cpp: $(VENV)/ready
 	$(MAKE) --no-print-directory -j$(JOBS) -f tests/cpp/Makefile PY=$(PY)
 
+coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage
+	$(PY) -m coverage run -m pytest -q -m "not slow"
+	$(PY) -m coverage report
+
 bench: $(VENV)/installed $(VENV)/bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script; done
 
@@ -44,6 +49,7 @@ lint: $(VENV)/ready $(VENV)/lint $(VENV)/test
 	$(PY) -m ruff format --check $(PYTHON_FILES)
 	@$(VENV)/bin/clang-format --dry-run -Werror $(CXX_FILES)
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
 
 format: $(VENV)/ready $(VENV)/lint
 	$(PY) -m ruff check --fix-only $(PYTHON_FILES)
@@ -71,7 +77,7 @@ $(VENV)/installed: $(VENV)/ready $(NATIVE)
 	@touch $@
 
 # One rule for every extra of pyproject.toml that a target above asks for.
-$(addprefix $(VENV)/,test lint docs bench): $(VENV)/%: $(VENV)/ready
+$(addprefix $(VENV)/,test lint coverage docs bench): $(VENV)/%: $(VENV)/ready
 	@$(PY) .ci/requirements.py $* > $(VENV)/requirements-$*.txt
 	@$(PIP) -r $(VENV)/requirements-$*.txt
 	@touch $@
