@@ -27,3 +27,21 @@ class Stream(IntEnum):
     def generator(self, *words: int) -> np.random.Generator:
         """The generator of this purpose for a seed and further words."""
         return np.random.default_rng([self, *words])
+
+
+class DataStream(IntEnum):
+    """Simulated data sets, whose seed sequences are (seed, number of the data set)."""
+
+    SIMULATION1 = 1
+    SIMULATION2 = 2
+    THREE_ARMS = 3
+    DOSE_CURVE = 4
+    # The same number by an oversight: another one would change every data set that was published.
+    ONE_MEDIATOR = 4
+    THREE_MEDIATORS = 5
+    LINEAR_MEDIATION = 6
+    HOLES = 101
+
+    def generator(self, seed: int) -> np.random.Generator:
+        """The generator of one data set."""
+        return np.random.default_rng([seed, self])

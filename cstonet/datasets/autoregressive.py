@@ -18,9 +18,9 @@ from cstonet.datasets.simulation import (
     check_options,
     draw_units,
     frozen,
-    generator,
 )
 from cstonet.errors import OptionError
+from cstonet.streams import DataStream
 
 Outcome: TypeAlias = Literal["gaussian", "binomial"]
 
@@ -92,7 +92,7 @@ def simulation2(
     if outcome not in get_args(Outcome):
         allowed = " or ".join(map(repr, get_args(Outcome)))
         raise OptionError(f"outcome must be {allowed}, not {outcome!r}")
-    rng = generator(seed, simulation=2)
+    rng = DataStream.SIMULATION2.generator(seed)
     units, treatment = draw_units(
         rng,
         n,

@@ -17,8 +17,8 @@ from cstonet.datasets.simulation import (
     check_options,
     draw_units,
     frozen,
-    generator,
 )
+from cstonet.streams import DataStream
 
 OUTCOME_SUPPORT = ("x1", "x2", "x3", "x4", "x5")
 TREATMENT_SUPPORT = ("x1", "x3", "x5")
@@ -82,7 +82,7 @@ def simulation1(
     <simulation1: n=200, p=50, seed=1, ate=3.0087>
     """
     check_options(n, p, seed, tau=tau, noise=noise)
-    rng = generator(seed, simulation=1)
+    rng = DataStream.SIMULATION1.generator(seed)
 
     def draw(count: int) -> FloatArray:
         """x1, …, x5 and the factor of `count` units, a row each."""

@@ -14,7 +14,6 @@ from cstonet.datasets.simulation import (
     assemble_frame,
     check_options,
     frozen,
-    generator,
 )
 from cstonet.datasets.three_arms import autoregressive
 from cstonet.datasets.truths import as_text, dependencies, one_effect, oracle_line
@@ -24,6 +23,7 @@ from cstonet.estimators.dose_curve import TRIM, DoseCurve, dose_support, estimat
 from cstonet.estimators.dose_nuisances import DoseNuisances, dose_grid
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.residual_density import ResidualDensity
+from cstonet.streams import DataStream
 
 OUTCOME_SUPPORT = ("x1", "x2", "x3", "x4")
 TREATMENT_SUPPORT = ("x1", "x3", "x5")
@@ -174,7 +174,7 @@ def dose_curve(
     check_options(n, p, seed, noise=noise)
     if not isinstance(heteroscedastic, bool):
         raise OptionError(f"heteroscedastic must be True or False, not {heteroscedastic!r}")
-    rng = generator(seed, simulation=4)
+    rng = DataStream.DOSE_CURVE.generator(seed)
     covariates = autoregressive(rng, p, n)
     x1, x3, x5 = covariates[[0, 2, 4]]
     mean, spread = _mean_dose(x1, x3, x5), _spread(x1, heteroscedastic)

@@ -12,15 +12,15 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from cstonet.datasets.autoregressive import simulation2
-from cstonet.datasets.simulation import FloatArray, Simulation, generator
+from cstonet.datasets.simulation import FloatArray, Simulation
 from cstonet.errors import OptionError
+from cstonet.streams import DataStream
 
 HoleMechanism: TypeAlias = Literal["mcar", "mar", "mnar"]
 
 # Slopes of the log-odds of a gap: on the treatment and the standardised outcome ("mar"), or on the
 # treatment and the standardised value itself ("mnar", as in the paper).
 _TREATED, _OUTCOME, _ITSELF = 2.0, 1.0, -1.0
-_STREAM = 101
 
 
 def punch_holes(
@@ -71,7 +71,7 @@ def punch_holes(
     unknown = [name for name in columns if name not in data.columns[2:]]
     if unknown:
         raise OptionError(f"columns: {unknown[0]!r} is no covariate of {simulation!r}")
-    rng = generator(simulation.seed if seed is None else seed, simulation=_STREAM)
+    rng = DataStream.HOLES.generator(simulation.seed if seed is None else seed)
     outcome = _standardised(simulation.data["y"])
     treated = simulation.data["treat"].to_numpy(np.float64)
     for name in columns:
@@ -102,7 +102,7 @@ def paper_holes(simulation: Simulation, *, seed: int | None = None) -> Simulatio
     """
     data = simulation.data.copy()
     x = simulation.data.iloc[:, 2:].to_numpy(np.float64)
-    rng = generator(simulation.seed if seed is None else seed, simulation=_STREAM)
+    rng = DataStream.HOLES.generator(simulation.seed if seed is None else seed)
     base = 4 - 2 * simulation.data["treat"].to_numpy(np.float64)
     for name, first, power in (("x1", 0, 0), ("x4", 1, 1)):
         terms = x[:, first::2]
@@ -148,7 +148,7 @@ def many_holes(
     data["x7"] = pd.cut(simulation.data["x7"], edges, labels=["a", "b", "c", "d"], ordered=False)
     data["x8"] = simulation.data["x8"] > 1.3
     complete = dataclasses.replace(simulation, data=data)
-    rng = generator(seed, simulation=_STREAM)
+    rng = DataStream.HOLES.generator(seed)
     gappy = data.copy()
     gappy["x8"] = gappy["x8"].astype("boolean")
     for name in data.columns[2 : 2 + columns]:

@@ -15,10 +15,10 @@ from cstonet.datasets.simulation import (
     assemble_frame,
     check_options,
     frozen,
-    generator,
 )
 from cstonet.datasets.truths import as_text, dependencies, several_effects
 from cstonet.estimators import Effects, MediationNuisances, estimate_mediation
+from cstonet.streams import DataStream
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -147,7 +147,7 @@ def one_mediator(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate("one_mediator", n, p, seed=seed, noise=noise, stream=4)
+    return _simulate("one_mediator", n, p, seed=seed, noise=noise, stream=DataStream.ONE_MEDIATOR)
 
 
 def three_mediators(
@@ -181,7 +181,9 @@ def three_mediators(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate("three_mediators", n, p, seed=seed, noise=noise, stream=5)
+    return _simulate(
+        "three_mediators", n, p, seed=seed, noise=noise, stream=DataStream.THREE_MEDIATORS
+    )
 
 
 def linear_mediation(
@@ -210,14 +212,16 @@ def linear_mediation(
         Data and truths.
     """
     check_options(n, p, seed, noise=noise)
-    return _simulate("linear_mediation", n, p, seed=seed, noise=noise, stream=6)
+    return _simulate(
+        "linear_mediation", n, p, seed=seed, noise=noise, stream=DataStream.LINEAR_MEDIATION
+    )
 
 
 def _simulate(
-    name: str, n: int, p: int, *, seed: int, noise: float, stream: int
+    name: str, n: int, p: int, *, seed: int, noise: float, stream: DataStream
 ) -> MediationSimulation:
     model = MODELS[name]
-    rng = generator(seed, simulation=stream)
+    rng = stream.generator(seed)
     covariates = rng.standard_normal((p, n))
     x = covariates.T
     propensity = expit(model.predictor(x))

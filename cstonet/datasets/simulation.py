@@ -110,11 +110,6 @@ class Simulation:
         return estimate_effects(truth, levels=(0, 1), clip=0.0, variance="influence")
 
 
-def generator(seed: int, simulation: int) -> np.random.Generator:
-    """Random numbers of one data set; simulations with the same seed share none."""
-    return np.random.default_rng(np.random.SeedSequence([seed, simulation]))
-
-
 def check_options(n: object, p: object, seed: object, **numbers: object) -> None:
     """Refuse sizes, seeds and numbers that no data set can be made with.
 

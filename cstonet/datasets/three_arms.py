@@ -16,10 +16,10 @@ from cstonet.datasets.simulation import (
     assemble_frame,
     check_options,
     frozen,
-    generator,
 )
 from cstonet.datasets.truths import as_text, dependencies, several_effects
 from cstonet.estimators import Effects, Nuisances, estimate_effects
+from cstonet.streams import DataStream
 
 LEVELS = ("placebo", "low", "high")
 OUTCOME_SUPPORT = ("x1", "x2", "x3", "x4")
@@ -160,7 +160,7 @@ def three_arms(n: int = 3000, p: int = 100, *, seed: int = 0, noise: float = 1.0
     {'ATE[low-placebo]': 1.0, 'ATE[high-placebo]': 2.0}
     """
     check_options(n, p, seed, noise=noise)
-    rng = generator(seed, simulation=3)
+    rng = DataStream.THREE_ARMS.generator(seed)
     covariates = autoregressive(rng, p, n)
     propensity, mu = treatment_probabilities(covariates.T), outcome_means(covariates.T)
     # The first level whose cumulated probability exceeds a uniform number.
