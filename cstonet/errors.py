@@ -62,6 +62,7 @@ __all__ = [
     "MediatorTypeError",
     "MissingValuesError",
     "NotAvailableError",
+    "NotOfThisFitError",
     "NumericalError",
     "OneArmedError",
     "OptionError",
