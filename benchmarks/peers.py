@@ -87,7 +87,7 @@ class Preset:
         )
 
 
-def _error_by_influence(results: cs.CausalResults) -> float:
+def _error_by_influence(results: cs.ArmsResults) -> float:
     """What the standard error of the ATE would be with variance="influence"."""
 
     def estimate(nuisances: Nuisances) -> Effects:

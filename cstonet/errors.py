@@ -31,6 +31,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
+    │   └── NotOfThisFitError              another kind of analysis has what was asked for
     └── NumericalError (RuntimeError)      the computation broke down
 
     CStoNetWarning (UserWarning)

@@ -12,13 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cstonet import CausalStoNet
 from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.results import CausalResults, FitRecord
+from cstonet.data.variables import BlockFamily
 from cstonet.estimators import CrossFit, Nuisances, estimate_effects
+from cstonet.network.spec import NetworkSpec, causal_network
 from cstonet.search.selection import Selection
 from cstonet.settings.options import FitOptions, StageOptions, TrainingOptions
+from cstonet.settings.plan import Architecture
 from cstonet.settings.presets import preset
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -144,11 +148,11 @@ def results_with_fakes(
     scale: float = 1.0,
     plan: FakePlan | None = None,
     notes: tuple[str, ...] = (),
+    treatment_name: str = "treat",
+    treatment_levels: tuple[Any, ...] = (0, 1),
     **design_fields: Any,
 ) -> CausalResults:
     """Results on data of `known_nuisances`; `scale` is the unit of the outcome."""
-    from cstonet import CausalStoNet
-
     X, nuisances = known_nuisances(n, np.random.default_rng(7), family=family, weighted=weighted)
     nuisances = replace(nuisances, y=scale * nuisances.y, mu=scale * nuisances.mu)
     X = np.column_stack([X, np.zeros((n, n_covariates - 3))])
@@ -156,7 +160,8 @@ def results_with_fakes(
     columns = np.column_stack([nuisances.y, nuisances.treatment, X])
     frame = pd.DataFrame(columns, columns=["y", "treat", *names]).astype({"treat": int})
     design = CausalStoNet.from_formula("y ~ treat | .", frame, family=family).design
-    design = replace(design, weights=nuisances.weights, **design_fields)
+    arms = replace(design.treatment, name=treatment_name, levels=treatment_levels)
+    design = replace(design, treatment=arms, weights=nuisances.weights, **design_fields)
     plan = plan or FakePlan(clip=clip, variance=variance, network_label=f"{n_covariates}-8-4-1")
     record = FitRecord(
         design=design,
@@ -166,9 +171,7 @@ def results_with_fakes(
         notes=notes,
         runtime=1.0,
     )
-    effects = estimate_effects(
-        nuisances, levels=design.treatment.levels, clip=clip, variance=variance
-    )
+    effects = estimate_effects(nuisances, levels=treatment_levels, clip=clip, variance=variance)
     return KnownResults(record, effects, ArmsNuisances(CrossFit(nuisances), ()))
 
 
@@ -205,3 +208,32 @@ def options_for_quick_fits(
 @pytest.fixture(scope="session")
 def quick_options() -> Callable[..., FitOptions]:
     return options_for_quick_fits
+
+
+def network_of_widths(
+    inputs: int,
+    hidden: tuple[int, ...],
+    layer: int,
+    *,
+    outcome: BlockFamily = "gaussian",
+    levels: int = 2,
+    continuous: bool = False,
+) -> NetworkSpec:
+    """Build a network with the treatment in hidden layer `layer`, from 1: arms, or a dose."""
+    families: tuple[BlockFamily, BlockFamily] = ("bernoulli", "categorical")
+    treatment: BlockFamily = "gaussian" if continuous else families[levels > 2]
+    architecture = Architecture(
+        inputs=inputs,
+        hidden=hidden,
+        treatment_layer=layer,
+        visible_units=1 if continuous else levels - 1,
+        treatment_units=1,
+        activation="tanh",
+        treatment_weight=1.0,
+    )
+    return causal_network(architecture, treatment=treatment, outcome=outcome)
+
+
+@pytest.fixture(scope="session")
+def small_network() -> Callable[..., NetworkSpec]:
+    return network_of_widths

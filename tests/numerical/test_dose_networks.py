@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import twins
 from networks import Case, make_case
 
 from cstonet import _core
-from cstonet.analyses.doses.networks import evaluate
-from cstonet.network.spec import causal_network
+from cstonet.network.forward import DosePrediction, ForwardPass
+from cstonet.network.spec import NetworkSpec
 from cstonet.network.trained import TrainedNetwork
 
 ROWS = 23
@@ -28,8 +31,8 @@ def trained(case: Case) -> TrainedNetwork:
         variance=0.4,
         log_likelihood=np.zeros(2),
         bic=0.0,
-        selects_treatment=np.ones(q, dtype=bool),
-        selects_outcome=np.ones(q, dtype=bool),
+        reaches_treatment=np.ones(q, dtype=bool),
+        reaches_outcome=np.ones(q, dtype=bool),
     )
 
 
@@ -38,14 +41,22 @@ def dataset(x: np.ndarray) -> _core.Dataset:
     return _core.Dataset(x, np.zeros(p), np.ones(p), np.inf, 2**30)
 
 
+def evaluate(
+    net: TrainedNetwork, data: _core.Dataset, rows: np.ndarray, dose: np.ndarray
+) -> DosePrediction:
+    return ForwardPass(net, data, rows).at_doses(dose)
+
+
 @pytest.fixture(params=["gaussian", "bernoulli"])
-def network(request: pytest.FixtureRequest) -> tuple[TrainedNetwork, _core.Dataset]:
+def network(
+    request: pytest.FixtureRequest, small_network: Callable[..., NetworkSpec]
+) -> tuple[TrainedNetwork, _core.Dataset]:
     case = make_case("continuous treatment", rows=ROWS)
     net = trained(case)
     if request.param == "bernoulli":
-        spec = causal_network(6, (5, 4, 4), 2, outcome="bernoulli", continuous=True)
+        spec = small_network(6, (5, 4, 4), 2, outcome="bernoulli", continuous=True)
         assert spec.units == case.spec.units
-        net = TrainedNetwork(**{f: getattr(net, f) for f in net.__slots__} | {"spec": spec})
+        net = replace(net, spec=spec)
     return net, dataset(case.x)
 
 
@@ -78,7 +89,7 @@ def test_rows_do_not_depend_on_each_other(
     net, data = network
     rows, dose = np.arange(ROWS), np.random.default_rng(0).normal(size=(ROWS, 4))
     whole = evaluate(net, data, rows, dose)
-    monkeypatch.setattr("cstonet.analyses.doses.networks._AT_ONCE", 40)
+    monkeypatch.setattr("cstonet.network.forward._AT_ONCE", 40)
     parts = evaluate(net, data, rows, dose)
     np.testing.assert_allclose(parts.mu, whole.mu, rtol=1e-12)
     np.testing.assert_allclose(parts.slope, whole.slope, rtol=1e-12)

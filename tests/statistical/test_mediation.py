@@ -9,23 +9,14 @@ from scipy.special import expit
 
 import cstonet as cs
 
-REPLICATIONS = 20
-
 
 @pytest.mark.slow
-def test_intervals_cover():
-    """Of 20 intervals of level 95 % fewer than 16 cover with probability 0.003, per effect."""
-    covered, scores = np.zeros(3), []
-    for seed in range(REPLICATIONS):
+def test_intervals_cover(coverage):
+    for seed in range(20):
         simulation = cs.datasets.one_mediator(n=1000, p=20, seed=200 + seed)
         results = cs.fit(simulation.formula, simulation.data, seed=seed)
-        truth = np.array(list(simulation.effects.values()))
-        low, high = results.conf_int().to_numpy().T
-        covered += (low <= truth) & (truth <= high)
-        scores.append((results.params.to_numpy() - truth) / results.bse.to_numpy())
-    assert covered.min() >= 16
-    # The estimates lie on both sides of the truth: a mean score has standard error 1/√20.
-    assert abs(np.mean(scores, axis=0)).max() < 4 / np.sqrt(REPLICATIONS)
+        coverage.add(results, simulation.effects)
+    coverage.check()
 
 
 @pytest.mark.slow
@@ -87,4 +78,4 @@ def test_binary_outcome_binary_and_gaussian_mediator():
     assert (np.abs(results.params - pd.Series(truth)) < 4 * results.bse).all()
     assert (results.params > 3 * results.bse).all()
     # The residuals depend on each other, and the law knows it.
-    assert all(models.law.shifts[1, 0] > 0.2 for models in results.networks.folds)
+    assert all(models.law.shifts[1, 0] > 0.2 for models in results.networks.models)

@@ -12,8 +12,8 @@ from cstonet import _core
 from cstonet.datasets import many_holes, paper_holes, punch_holes, simulation2
 from cstonet.datasets.autoregressive import mean_outcome, treatment_probability
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
+from cstonet.imputation.candidates import choose
 from cstonet.imputation.conditionals import CovariateModel, Entries, Variable
-from cstonet.imputation.imputation import choose
 from cstonet.imputation.missingness import MissingnessModel
 from cstonet.imputation.noise import FreshNoise
 from cstonet.imputation.regressions import fit_linear, fit_softmax, level_probabilities

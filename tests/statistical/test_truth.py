@@ -123,18 +123,12 @@ def test_first_simulation_with_few_covariates():
 
 
 @pytest.mark.slow
-def test_intervals_cover():
-    """Of 20 intervals of level 95 % fewer than 16 cover with probability 0.003."""
-    covered, scores = 0, []
+def test_intervals_cover(coverage):
     for seed in range(20):
         simulation = cs.datasets.simulation2(n=2000, p=10, seed=100 + seed)
         results = cs.fit(simulation.formula, simulation.data, seed=seed)
-        low, high = results.conf_int().loc["ATE"]
-        covered += low <= simulation.ate <= high
-        scores.append((results.params["ATE"] - simulation.ate) / results.bse["ATE"])
-    assert covered >= 16
-    # The estimates lie on both sides of the truth: their mean score has standard error 1/√20.
-    assert abs(np.mean(scores)) < FOUR / np.sqrt(20)
+        coverage.add(results, {"ATE": simulation.ate})
+    coverage.check()
 
 
 @pytest.mark.slow

@@ -10,19 +10,6 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
-from cstonet.settings.options import FitOptions
-
-N, P = 160, 4
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return cs.datasets.simulation2(n=N, p=5, seed=2).data.drop(columns="x5")
-
-
-@pytest.fixture(scope="module")
-def options(quick_options) -> FitOptions:
-    return quick_options()
 
 
 def with_value(frame, column, value):

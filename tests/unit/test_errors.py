@@ -42,6 +42,8 @@ def test_message_prints_as_written_and_survives_a_process_boundary(cls):
         (errors.OutcomeTypeError, TypeError),
         (errors.TreatmentTypeError, TypeError),
         (errors.NumericalError, RuntimeError),
+        (errors.NotOfThisFitError, errors.NotAvailableError),
+        (errors.NotOfThisFitError, AttributeError),
         (errors.CStoNetWarning, UserWarning),
         (errors.UnknownColumnError, errors.DataError),
         (errors.TreatmentLeakError, errors.DataError),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cstonet.crossfit.splits import Split, assign_folds, check_folds, make_splits
-from cstonet.errors import OneArmedError, TooFewRowsError
+from cstonet.crossfit.splits import assign_folds, make_splits
+from cstonet.data.treatment import Arms
+from cstonet.errors import OneArmedError
+from cstonet.network.training_data import Split
 
 
 def splits_of(
@@ -95,17 +97,12 @@ def test_other_fraction_leaves_the_folds_alone(strata):
         assert len(one.validation) < len(other.validation)
 
 
-def test_more_folds_than_rows():
-    with pytest.raises(TooFewRowsError, match="5 folds need at least 5 rows, but there are 4"):
-        check_folds(np.array([0, 1, 0, 1]), ("a", "b"), 5)
-
-
 @pytest.mark.parametrize(("folds", "needed"), [(1, 2), (2, 4), (3, 3), (10, 10)])
 def test_every_fold_needs_both_arms(folds, needed):
     enough = np.array([0] * 50 + [1] * needed)
-    check_folds(enough, ("a", "b"), folds)
+    Arms("treat", enough, ("a", "b"), "binary").check_folds(folds, None)
     with pytest.raises(OneArmedError, match=f"arm 'b' has {needed - 1} unit.*at least {needed}"):
-        check_folds(enough[:-1], ("a", "b"), folds)
+        Arms("treat", enough[:-1], ("a", "b"), "binary").check_folds(folds, None)
     # What is asked for suffices: two units of the small arm train in every fold.
     for split in splits_of(enough, folds, 0.0, seed=0):
         assert np.sum(enough[split.fit] == 1) >= 2
@@ -118,6 +115,8 @@ def test_every_repetition_deals_the_rows_anew():
     for repetition in (parts[:3], parts[3:]):
         assert sorted(np.concatenate([p.test for p in repetition])) == list(range(60))
     assert [p.test.tolist() for p in parts[:3]] != [p.test.tolist() for p in parts[3:]]
+    assert [p.index for p in parts] == list(range(6))
+    assert [(p.repetition, p.number) for p in parts] == [(r, k) for r in (0, 1) for k in range(3)]
     # The first repetition does not depend on how many follow.
     alone = splits_of(strata, 3, 0.2, seed=1)
     assert [p.fit.tolist() for p in alone] == [p.fit.tolist() for p in parts[:3]]
@@ -144,15 +143,3 @@ def test_rows_of_weight_zero_leave_the_folds_of_the_others_alone():
         np.testing.assert_array_equal(part.fit, rows[other.fit])
         np.testing.assert_array_equal(part.validation, rows[other.validation])
         np.testing.assert_array_equal(np.intersect1d(part.test, rows), rows[other.test])
-
-
-def test_rows_of_weight_zero_are_not_enough_for_an_arm():
-    treatment = np.repeat([0, 1], 30)
-    weights = np.ones(60)
-    check_folds(treatment, ("a", "b"), 5, weights)
-    weights[34:] = 0
-    with pytest.raises(OneArmedError, match=r"'b' has 4 unit.*with positive weight.*at least 5"):
-        check_folds(treatment, ("a", "b"), 5, weights)
-    weights[3:] = 0
-    with pytest.raises(TooFewRowsError, match="5 rows with positive weight, but there are 3"):
-        check_folds(treatment, ("a", "b"), 5, weights)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import cstonet as cs
 from cstonet import CausalStoNet, _core
 from cstonet.errors import (
     ColumnTypeError,
@@ -16,9 +15,9 @@ from cstonet.errors import (
     OptionError,
     UnseenLevelError,
 )
+from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.imputation.regressions import Target, select_features
 
-QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 FORMULA = "y ~ treat | ."
 
 
@@ -30,30 +29,26 @@ def complete_frame(n=200, seed=0):
     return pd.DataFrame({"y": y, "treat": treat, "x1": x[:, 0], "x2": x[:, 1], "x3": x[:, 2]})
 
 
-def fit(frame, missing="mar", formula=FORMULA, **changes):
-    return cs.fit(formula, frame, missing=missing, n_jobs=1, **{**QUICK, **changes})
-
-
 class TestOneLevel:
     @pytest.fixture
     def frame(self):
         return complete_frame().assign(same=["a", None] * 100)
 
-    def test_gaps_in_a_column_of_one_level_only(self, frame):
+    def test_gaps_in_a_column_of_one_level_only(self, frame, fit_gaps):
         assert CausalStoNet.from_formula(FORMULA, frame, missing="mar").design.gaps is None
-        with_gaps, without = fit(frame), fit(frame.drop(columns="same"), missing="raise")
+        with_gaps, without = fit_gaps(frame), fit_gaps(frame.drop(columns="same"), missing="raise")
         assert with_gaps.imputations is None
         np.testing.assert_array_equal(with_gaps.params, without.params)
 
-    def test_such_gaps_in_new_rows(self, frame):
-        results = fit(frame)
+    def test_such_gaps_in_new_rows(self, frame, fit_gaps):
+        results = fit_gaps(frame)
         pd.testing.assert_series_equal(
             results.cate(frame), results.cate(frame.assign(same="a")), check_exact=True
         )
 
-    def test_such_gaps_beside_others(self, frame):
+    def test_such_gaps_beside_others(self, frame, fit_gaps):
         frame.loc[3:9, "x2"] = np.nan
-        results = fit(frame)
+        results = fit_gaps(frame)
         assert [variable.name for variable in results.design.gaps.variables] == ["x2"]
         assert results.cate(frame.head(2)).notna().all()
 
@@ -65,7 +60,7 @@ def test_terms_of_nullable_numbers_with_gaps(term):
     with pytest.raises(NotAvailableError, match="'k', where values are missing"):
         CausalStoNet.from_formula(
             f"y ~ treat | x1 + {term}", complete_frame().assign(k=k), missing="mar"
-        ).design
+        )
 
 
 @pytest.mark.parametrize("kind", [object, "string"])
@@ -74,7 +69,7 @@ def test_identifiers_are_found_among_the_observed(kind):
     frame["id"] = pd.Series([f"unit {i}" for i in range(200)], dtype=kind)
     frame.loc[7, "id"] = None
     with pytest.raises(ColumnTypeError, match=r"'id'.*identifier"):
-        CausalStoNet.from_formula(FORMULA, frame, missing="mar").design
+        CausalStoNet.from_formula(FORMULA, frame, missing="mar")
     declared = frame.assign(id=frame["id"].astype("category"))
     assert CausalStoNet.from_formula(FORMULA, declared, missing="mar").design.X.shape == (
         200,
@@ -92,8 +87,8 @@ def frame():
 
 
 @pytest.fixture(scope="module")
-def results(frame):
-    return fit(frame)
+def results(frame, fit_gaps):
+    return fit_gaps(frame)
 
 
 class TestNewRows:
@@ -115,15 +110,15 @@ class TestNewRows:
 
 
 class TestFewValues:
-    def test_more_neighbours_than_values(self):
+    def test_more_neighbours_than_values(self, fit_gaps):
         frame = complete_frame()
         for j in range(4, 10):
             frame[f"x{j}"] = np.random.default_rng(j).normal(size=200)
         frame.loc[8:, "x1"] = np.nan
         others = [f"x{j}" for j in range(2, 10)]
         with pytest.raises(OptionError, match=r"'x1' 8 covariates.*only 8 rows.*at most 2"):
-            fit(frame, neighbours={"x1": others})
-        assert np.isfinite(fit(frame, neighbours={"x1": others[:2]}).params).all()
+            fit_gaps(frame, neighbours={"x1": others})
+        assert np.isfinite(fit_gaps(frame, neighbours={"x1": others[:2]}).params).all()
 
     def test_found_neighbours_leave_a_spread(self):
         """Five copies of a column with nine values, each with some noise: three are enough."""
@@ -141,75 +136,76 @@ class TestOddFrames:
         frame.loc[:9, "x1"] = np.nan
         frame.loc[20, "x1"] = np.inf
         with pytest.raises(InfiniteValuesError, match=r"'x1'.*in 1 of 200 rows"):
-            CausalStoNet.from_formula(FORMULA, frame, missing="mar").design
+            CausalStoNet.from_formula(FORMULA, frame, missing="mar")
 
-    def test_no_value_in_an_arm(self):
+    def test_no_value_in_an_arm(self, fit_gaps):
         frame = complete_frame()
         frame.loc[frame["treat"] == 1, "x2"] = np.nan
         with pytest.warns(EmptyArmWarning, match="'x2': no value where treat is 1"):
-            results = fit(frame)
+            results = fit_gaps(frame)
         assert np.isfinite(results.params).all()
 
     @pytest.mark.parametrize("observed", [1, 3])
     @pytest.mark.parametrize("column", ["x2", "group"])
-    def test_hardly_any_value(self, column, observed):
+    def test_hardly_any_value(self, column, observed, fit_gaps):
         frame = complete_frame().assign(group=["a", "b", "b", "c"] * 50)
         frame.loc[observed:, column] = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # perhaps none in one of the arms
-            results = fit(frame, "mnar")
+            results = fit_gaps(frame, "mnar")
         assert np.isfinite(results.params).all()
         assert results.cate(frame).notna().all()
 
-    def test_a_gap_in_every_row(self):
+    def test_a_gap_in_every_row(self, fit_gaps):
         frame = complete_frame(500)  # enough to see that x1 matters, though half is missing
         frame.loc[::2, "x1"] = np.nan
         frame.loc[1::2, "x2"] = np.nan
-        assert fit(frame).effects.missing_information.min() > 0
+        assert fit_gaps(frame).effects.missing_information.min() > 0
 
-    def test_gaps_in_rows_without_weight(self):
+    def test_gaps_in_rows_without_weight(self, fit_gaps):
         frame = complete_frame()
         frame.loc[::3, "x1"] = np.nan
         weights = frame["x1"].notna().astype(float)
-        assert np.isfinite(fit(frame, weights=weights).bse).all()
+        assert np.isfinite(fit_gaps(frame, weights=weights).bse).all()
 
-    def test_values_in_rows_without_weight_only(self):
+    def test_values_in_rows_without_weight_only(self, fit_gaps):
         frame = complete_frame()
         frame.loc[::3, "x1"] = np.nan
         weights = frame["x1"].isna().astype(float)
         with pytest.warns(EmptyArmWarning, match=r"'x1': no value where treat is [01]"):
-            assert np.isfinite(fit(frame, weights=weights).bse).all()
+            assert np.isfinite(fit_gaps(frame, weights=weights).bse).all()
 
     def test_unseen_levels_beside_gaps(self, frame, results):
         new = frame.head(4).assign(group=["z", None, "a", "b"])
         with pytest.raises(UnseenLevelError, match="'z'"):
             results.cate(new)
 
-    def test_repeated_row_labels(self):
+    def test_repeated_row_labels(self, fit_gaps):
         frame = complete_frame().assign(group=["a", None] * 100, text=["u", "v"] * 100)
         frame.loc[::7, "x1"] = np.nan
         frame["group"] = frame["group"].astype("category")
         labelled = frame.set_index(np.zeros(200, dtype=int))
-        np.testing.assert_array_equal(fit(labelled).params, fit(frame).params)
+        np.testing.assert_array_equal(fit_gaps(labelled).params, fit_gaps(frame).params)
 
 
 class TestUnits:
-    def test_a_column_that_is_mostly_missing_has_the_unit_of_its_values(self):
+    def test_a_column_that_is_mostly_missing_has_the_unit_of_its_values(self, fit_gaps):
         """Otherwise 5 % of values would be some five times as large, and cut off at the bound."""
         frame = complete_frame()
         frame.loc[10:, "x2"] = np.nan
-        networks = fit(frame).networks
+        networks = fit_gaps(frame).networks
         np.testing.assert_allclose(
             1 / networks.x_scaling.inverse_scale[1], frame["x2"].std(ddof=0), rtol=1e-6
         )
 
-    def test_balance_knows_rare_levels(self):
+    def test_balance_knows_rare_levels(self, fit_gaps):
         """Two rows of 200 are ten standard deviations from the others; the bound is six."""
         frame = complete_frame().assign(group=["a"] * 100 + ["b"] * 100)
         frame.loc[:1, "group"] = "c"
         frame.loc[60:140, "group"] = None
-        results = fit(frame, imputations=40)
-        X = results.networks.with_imputed(results.design.X, results.imputations.values)
+        results = fit_gaps(frame, imputations=40)
+        networks, values = results.networks, results.imputations.values
+        X = with_imputed_means(results.design.X, values, networks.gaps, networks.x_scaling)
         levels = [results.design.covariates.index(f"group[T.{level}]") for level in "bc"]
         share = X[60:141][:, levels] * 40
         np.testing.assert_allclose(share, np.round(share), atol=1e-4)

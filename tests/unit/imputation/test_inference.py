@@ -8,7 +8,7 @@ from scipy import stats
 
 from cstonet.estimators import Imputations, Nuisances, estimate_effects, pooled_effects
 from cstonet.estimators.imputations import contrast_freedom
-from cstonet.reporting.inference import EffectInference, largest_quantile
+from cstonet.reporting.inference import EffectInference
 
 LEVELS = ("a", "b", "c")
 
@@ -69,9 +69,9 @@ def test_a_joint_test_of_one_hypothesis_is_its_t_test(inference):
 
 
 def test_joint_tests_use_the_fewest_degrees_of_freedom(inference):
-    joint = inference.test_equal_arms()
     effects = inference.effects
     ates = np.eye(5)[:2]
+    joint = inference.wald_test(ates)
     difference = effects.estimates[:2]
     chi2 = difference @ np.linalg.solve(effects.covariance[:2, :2], difference)
     np.testing.assert_allclose(joint.statistic, chi2 / 2)
@@ -96,27 +96,6 @@ def test_simultaneous_intervals_are_wider_than_single_ones(inference):
     bonferroni = stats.t.ppf(1 - 0.05 / 6, effects.freedom[means].min())
     half = (simultaneous[1] - simultaneous[0]).to_numpy()[means] / 2
     assert (half < bonferroni * effects.standard_errors[means]).all()
-
-
-class TestLargestStudent:
-    def test_independent_estimates(self):
-        """Of many degrees of freedom: P(max |z| < c) = (2 Φ(c) - 1)^k."""
-        exact = stats.norm.ppf((1 + 0.95 ** (1 / 3)) / 2)
-        density = 3 * 0.95 ** (2 / 3) * 2 * stats.norm.pdf(exact)
-        error = np.sqrt(0.05 * 0.95 / 20_000) / density
-        found = largest_quantile(np.diag([1.0, 4.0, 9.0]), np.full(3, 1e7), 0.05, seed=1)
-        assert abs(found - exact) < 4 * error
-
-    def test_copies_are_one_estimate(self):
-        """All k estimates equal: the quantile of a single t with the fewest degrees of freedom."""
-        exact = stats.t.ppf(0.975, 8)
-        error = np.sqrt(0.05 * 0.95 / 20_000) / (2 * stats.t.pdf(exact, 8))
-        found = largest_quantile(np.ones((3, 3)), np.array([20.0, 8, 30]), 0.05, seed=1)
-        assert abs(found - exact) < 4 * error
-
-    def test_one_alone(self):
-        found = largest_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
-        np.testing.assert_allclose(found, stats.t.ppf(0.975, 7))
 
 
 def test_rows_of_weight_zero_add_no_freedom(inference):

@@ -5,16 +5,13 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-import cstonet as cs
 from cstonet import _core
+from cstonet.imputation.candidates import ImputationModel
 from cstonet.imputation.conditionals import CovariateModel, Variable
-from cstonet.imputation.imputation import ImputationModel
 from cstonet.imputation.missingness import MissingnessModel
 from cstonet.imputation.new_rows import CompletedRows
 from cstonet.imputation.noise import SharedNoise
 from cstonet.imputation.regressions import Regression
-
-QUICK = {"folds": 2, "repeats": 1, "starts": 1, "updates": 300, "imputations": 4, "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +31,8 @@ def frame():
 
 
 @pytest.mark.parametrize("missing", ["mar", "mnar"])
-def test_a_row_does_not_depend_on_the_others(frame, missing):
-    results = cs.fit("y ~ treat | .", frame, missing=missing, n_jobs=1, candidates=10, **QUICK)
+def test_a_row_does_not_depend_on_the_others(frame, missing, fit_gaps):
+    results = fit_gaps(frame, missing, candidates=10)
     new = frame.head(16)
     assert new[["x1", "x2", "group"]].isna().value_counts().size > 4  # patterns of gaps
     for method in (results.cate, results.propensity, results.predict):
@@ -84,7 +81,7 @@ def test_weights_against_the_exact_conditional(missingness):
     assert missingness is None or abs(exact) > 20 * error
 
 
-def test_what_is_missing_not_at_random_is_told_by_being_missing():
+def test_what_is_missing_not_at_random_is_told_by_being_missing(fit_gaps):
     """Large values are missing, and raise the outcome: so do rows without a value."""
     rng = np.random.default_rng(1)
     n = 1500
@@ -94,7 +91,7 @@ def test_what_is_missing_not_at_random_is_told_by_being_missing():
     frame = pd.DataFrame({"y": y, "treat": treat, "x1": x[:, 0], "x2": x[:, 1]})
     frame.loc[rng.random(n) < expit(3 * x[:, 0] - 2), "x1"] = np.nan
     gap = frame["x1"].isna()
-    results = cs.fit("y ~ treat | .", frame, missing="mnar", n_jobs=1, **QUICK)
+    results = fit_gaps(frame, "mnar")
     # The untreated among the rows with gaps have a mean outcome near two; the untreated in general,
     # whose values they would be given by the observed covariates alone, of zero.
     expected = y[gap & (treat == 0)].mean()

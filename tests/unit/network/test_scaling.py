@@ -1,11 +1,11 @@
-"""Standardisation of covariates and outcome."""
+"""Standardisation of covariates."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from cstonet.network.scaling import OutcomeScale, column_scaling
+from cstonet.network.scaling import column_scaling
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -44,22 +44,6 @@ def test_float32_columns_are_summed_in_double():
     scaling = column_scaling(X, limit=6.0)
     assert scaling.center[0] == pytest.approx(1e4 + 0.25, rel=1e-12)
     assert scaling.inverse_scale[0] == pytest.approx(4.0, rel=1e-9)
-
-
-def test_gaussian_outcome_goes_there_and_back():
-    y = np.random.default_rng(0).normal(100, 5, size=80)
-    scale = OutcomeScale.of(y, "gaussian")
-    z = scale.standardise(y)
-    assert z.mean() == pytest.approx(0, abs=1e-13)
-    assert z.std() == pytest.approx(1)
-    np.testing.assert_allclose(scale.restore(z), y, rtol=1e-14)
-
-
-def test_binary_outcome_stays_as_it_is():
-    y = np.array([0.0, 1.0, 1.0])
-    scale = OutcomeScale.of(y, "binomial")
-    np.testing.assert_array_equal(scale.standardise(y), y)
-    np.testing.assert_array_equal(scale.restore(y), y)
 
 
 def test_one_wild_value_does_not_set_the_scale():

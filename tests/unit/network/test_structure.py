@@ -6,25 +6,29 @@ import numpy as np
 import pytest
 
 from cstonet import _core
-from cstonet.network.spec import causal_network
 from cstonet.network.structure import Structure
 from cstonet.network.trained import OUTCOME, TREATMENT
 
 STRUCTURE = Structure(treatment=(7, 2), outcome=(4, 2))
 
 
-def paths(structure, hidden, layer, treatment_units):
+@pytest.fixture
+def paths(small_network):
     """Covariates that reach treatment and outcome if every allowed weight is kept."""
-    network = causal_network(len(structure.inputs), hidden, layer, outcome="gaussian")
-    masks = structure.masks(network, treatment_units)
-    for mask, inputs, units in zip(
-        masks, (network.inputs, *network.units), network.units, strict=False
-    ):
-        assert mask.shape == (inputs, units)
-        assert set(np.unique(mask)) <= {0.0, 1.0}
-    biases = [np.zeros(mask.shape[1], np.float32) for mask in masks]
-    _, reaches = _core.prune_and_trace(network, masks, biases, 0.5)
-    return [set(structure.inputs[np.array(reaches[block])]) for block in (TREATMENT, OUTCOME)]
+
+    def trace(structure, hidden, layer, treatment_units):
+        network = small_network(len(structure.inputs), hidden, layer)
+        masks = structure.masks(network, treatment_units)
+        for mask, inputs, units in zip(
+            masks, (network.inputs, *network.units), network.units, strict=False
+        ):
+            assert mask.shape == (inputs, units)
+            assert set(np.unique(mask)) <= {0.0, 1.0}
+        biases = [np.zeros(mask.shape[1], np.float32) for mask in masks]
+        _, reaches = _core.prune_and_trace(network, masks, biases, 0.5)
+        return [set(structure.inputs[np.array(reaches[block])]) for block in (TREATMENT, OUTCOME)]
+
+    return trace
 
 
 def test_inputs_are_the_union_in_order():
@@ -44,19 +48,19 @@ def test_lean_weights_hold_the_outcomes_covariates():
     ("hidden", "layer", "treatment_units"),
     [((4, 3), 1, 1), ((4, 3), 2, 1), ((6, 5, 4), 2, 2), ((6, 5, 4), 3, 2), ((2, 2, 2), 3, 1)],
 )
-def test_each_covariate_reaches_its_own_models_only(hidden, layer, treatment_units):
+def test_each_covariate_reaches_its_own_models_only(paths, hidden, layer, treatment_units):
     treatment, outcome = paths(STRUCTURE, hidden, layer, treatment_units)
     assert treatment == {2, 7}
     assert outcome == {2, 4}
 
 
-def test_a_model_without_covariates_is_reached_by_none():
+def test_a_model_without_covariates_is_reached_by_none(paths):
     treatment, outcome = paths(Structure(outcome=(3,)), (4, 3), 2, 1)
     assert treatment == set()
     assert outcome == {3}
 
 
-def test_united_models_hold_the_covariates_of_either():
+def test_united_models_hold_the_covariates_of_either(paths):
     both = STRUCTURE.united
     assert both.inputs.tolist() == STRUCTURE.inputs.tolist()
     treatment, outcome = paths(both, (6, 5, 4), 2, 2)

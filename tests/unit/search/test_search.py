@@ -38,6 +38,11 @@ def results(data, options):
     return cs.fit("y ~ treat | .", data, options=options)
 
 
+def trained(results):
+    """The networks of all folds and starts."""
+    return [net for fold in results.networks.folds for net in fold.starts]
+
+
 def selected(results, model):
     return set(results.selection.index[results.selection[model]])
 
@@ -49,7 +54,7 @@ def test_supports_are_found_among_more_covariates_than_rows(results):
 
 
 def test_networks_hold_the_supports_only(results):
-    for network in results.networks.networks:
+    for network in trained(results):
         assert set(network.inputs) <= {0, 1, 2}
         assert network.weights[0].shape[0] == len(network.inputs)
 
@@ -67,7 +72,8 @@ def adjusting(data, options, adjust):
 
 def test_final_networks_use_what_the_option_says(data, options, results):
     united, apart = (adjusting(data, options, adjust) for adjust in ("union", "own"))
-    nets = [fit.networks.networks for fit in (results, united, apart)]
+    fits = (results, united, apart)
+    nets = [trained(fit) for fit in fits]
     assert len(nets[0]) > 0
     for linear, both, own in zip(*nets, strict=True):
         units = both.spec.units[0]
@@ -76,7 +82,8 @@ def test_final_networks_use_what_the_option_says(data, options, results):
         assert [first_weights(own, j) for j in (0, 1)] == [units, units - of_treatment]
         assert [first_weights(both, j) for j in (0, 1, 2)] == [units] * 3
         assert [first_weights(linear, j) for j in (0, 1, 2)] == [units, units, units - of_treatment]
-        assert [net.linear.tolist() for net in (linear, both, own)] == [[2], [], []]
+    for fit, linear in zip(fits, ((2,), (), ()), strict=True):
+        assert [fold.adjustment.linear for fold in fit.networks.folds] == [linear, linear]
     # What was found is the same, whatever the networks adjust for.
     found = ["treatment", "outcome", "treatment_count", "outcome_count"]
     for other in (united, apart):
@@ -125,8 +132,8 @@ def test_doubtful_covariates_of_the_treatment_stay_in_the_weights(options, monke
         moves = fit.networks.search.query("move == 'weigh'")
         assert (moves["score"] > moves["threshold"]).all()
         weighed[curvature] += len(moves)
-        for net in fit.networks.networks:
-            assert net.linear.tolist() == [1]
+        assert [fold.adjustment.linear for fold in fit.networks.folds] == [(1,), (1,)]
+        for net in trained(fit):
             # x feeds all units of the first layer, z those of the outcome at least.
             fed = first_weights(net, 1) == first_weights(net, 0)
             assert fed == (net.fold in set(moves["fold"]))

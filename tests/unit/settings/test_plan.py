@@ -11,29 +11,39 @@ import pytest
 
 import cstonet as cs
 from cstonet import CausalStoNet
-from cstonet.analyses.mediation.networks import mediation_plan
+from cstonet.data.variables import block_family
 from cstonet.errors import OptionError
+from cstonet.network.spec import causal_network
 from cstonet.settings.options import SamplerOptions, StageOptions
-from cstonet.settings.plan import make_plan
 from cstonet.settings.presets import PRESETS, preset
 
 
-def design_of(n=120, p=6, **options):
+def model_of(n=120, p=6, **options):
     data = cs.datasets.simulation2(n=n, p=p, seed=1, **options).data
-    return CausalStoNet.from_formula("y ~ treat | .", data).design
+    return CausalStoNet.from_formula("y ~ treat | .", data)
 
 
-def plan_of(design, options=None, **changes):
+def plan_of(model, options=None, **changes):
     base = preset("calibrated") if options is None else options
-    make = make_plan if design.mediators is None else mediation_plan
-    return make(design, base.replace(**changes), preset="calibrated", seed=1)
+    options = base.replace(**changes)
+    return model.analysis.plan(model.design, options, preset="calibrated", seed=1)
+
+
+def network_of(model, **changes):
+    """The network that is planned for a model."""
+    design = model.design
+    return causal_network(
+        plan_of(model, **changes).network,
+        treatment=design.treatment.block_family,
+        outcome=block_family(design.family),
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_nothing_is_left_automatic(name):
-    plan = make_plan(design_of(), preset(name), preset=name, seed=0)
+    plan = model_of().plan(name)
     assert "auto" not in json.dumps(plan.to_dict())
-    depth = len(plan.network.layers) - 1
+    depth = len(plan.network.hidden)
     assert len(plan.training.sampler.variance) == depth
     for stage in plan.training.stages:
         assert len(stage.rate) == depth + 1
@@ -42,7 +52,7 @@ def test_nothing_is_left_automatic(name):
 
 
 def test_json_is_the_plan():
-    plan = plan_of(design_of())
+    plan = plan_of(model_of())
     stored = json.loads(plan.to_json())
     assert set(stored) == {field.name for field in dataclasses.fields(plan)}
     assert stored == json.loads(json.dumps(plan.to_dict()))
@@ -50,10 +60,11 @@ def test_json_is_the_plan():
 
 
 def test_what_was_given_stays():
-    plan = plan_of(design_of(), hidden=(7, 5), treatment_layer=1, starts=4, folds=2, clip=0.03)
+    model = model_of()
+    plan = plan_of(model, hidden=(7, 5), treatment_layer=1, starts=4, folds=2, clip=0.03)
     assert plan.network_label == "6-7-5-1"
     assert (plan.starts, plan.folds, plan.clip, plan.seed) == (4, 2, 0.03, 1)
-    treatment = plan.network.layers[0][-1]
+    treatment = network_of(model, hidden=(7, 5), treatment_layer=1).layers[0][-1]
     assert (treatment.family, treatment.size, treatment.visible, treatment.feeds) == (
         "bernoulli",
         1,
@@ -66,24 +77,23 @@ def test_what_was_given_stays():
     ("hidden", "layer"), [((2,), 1), ((4, 3), 1), ((8, 4, 2), 2), ((8, 8, 4, 4), 2)]
 )
 def test_treatment_sits_in_the_middle(hidden, layer):
-    plan = plan_of(design_of(), hidden=hidden)
+    network = network_of(model_of(), hidden=hidden)
     visible = [
         number
-        for number, blocks in enumerate(plan.network.layers, start=1)
+        for number, blocks in enumerate(network.layers, start=1)
         if any(block.visible for block in blocks)
     ]
     assert visible == [layer, len(hidden) + 1]
 
 
 def test_family_of_the_outcome():
-    assert plan_of(design_of()).network.layers[-1][0].family == "gaussian"
-    binary = plan_of(design_of(outcome="binomial"))
-    assert binary.network.layers[-1][0].family == "bernoulli"
+    assert network_of(model_of()).layers[-1][0].family == "gaussian"
+    assert network_of(model_of(outcome="binomial")).layers[-1][0].family == "bernoulli"
 
 
 def test_variance_ladder_rises_towards_the_outcome():
     """σ_1² ≪ σ_2² ≪ … ≪ 1, a hundred times from layer to layer."""
-    variance = plan_of(design_of(), hidden=(8, 6, 4)).training.sampler.variance
+    variance = plan_of(model_of(), hidden=(8, 6, 4)).training.sampler.variance
     for below, above in zip(variance, (*variance[1:], 1.0), strict=True):
         assert below * 99 < above
 
@@ -91,7 +101,7 @@ def test_variance_ladder_rises_towards_the_outcome():
 def test_a_batch_is_never_larger_than_the_training_rows():
     options = preset("calibrated")
     large = options.replace(training=replace(options.training, batch_size=5000))
-    plan = plan_of(design_of(n=100), large, folds=2, validation_fraction=0.2)
+    plan = plan_of(model_of(n=100), large, folds=2, validation_fraction=0.2)
     assert plan.training.batch_size <= 100 / 2 * 0.8
 
 
@@ -101,39 +111,39 @@ def test_small_samples_get_more_passes():
         training=replace(options.training, stages=(StageOptions(epochs="auto"),))
     )
     small, large = (
-        plan_of(design_of(n=n), options).training.stages[0].epochs for n in (200, 20_000)
+        plan_of(model_of(n=n), options).training.stages[0].epochs for n in (200, 20_000)
     )
     assert small > large
 
 
 def test_equal_plans_are_equal_and_others_are_not():
-    design = design_of()
-    assert plan_of(design) == plan_of(design)
-    assert plan_of(design) != plan_of(design, clip=0.02)
+    model = model_of()
+    assert plan_of(model) == plan_of(model)
+    assert plan_of(model) != plan_of(model, clip=0.02)
 
 
 def test_lengths_must_match_the_layers():
     options = preset("calibrated")
     with_two = replace(options.training, sampler=SamplerOptions(variance=(1e-3, 1e-2)))
     with pytest.raises(OptionError, match=r"variance needs one number per hidden layer: 3 .*got 2"):
-        plan_of(design_of(), options.replace(training=with_two, hidden=(8, 4, 3)))
+        plan_of(model_of(), options.replace(training=with_two, hidden=(8, 4, 3)))
     short_rate = replace(options.training, stages=(StageOptions(epochs=1, rate=(0.1,)),))
     with pytest.raises(OptionError, match=r"rate needs one number per layer.*: 3 .*got 1"):
-        plan_of(design_of(), options.replace(training=short_rate, hidden=(8, 4)))
+        plan_of(model_of(), options.replace(training=short_rate, hidden=(8, 4)))
     long_step = replace(options.training, stages=(StageOptions(epochs=1, step=(0.1,) * 3),))
     with pytest.raises(OptionError, match=r"step needs one number per hidden layer: 2 .*got 3"):
-        plan_of(design_of(), options.replace(training=long_step, hidden=(8, 4)))
+        plan_of(model_of(), options.replace(training=long_step, hidden=(8, 4)))
 
 
 def test_step_is_the_root_of_the_variance():
-    plan = plan_of(design_of())
+    plan = plan_of(model_of())
     expected = [math.sqrt(v) for v in plan.training.sampler.variance]
     assert list(plan.training.stages[0].step) == pytest.approx(expected)
 
 
 def test_treatment_needs_company_in_its_layer():
     with pytest.raises(OptionError, match="Hidden layer 2 holds the treatment"):
-        plan_of(design_of(), hidden=(4, 1), treatment_layer=2)
+        plan_of(model_of(), hidden=(4, 1), treatment_layer=2)
 
 
 COMPLETE = "y ~ treat | ."
@@ -150,18 +160,18 @@ INCOMPLETE = "missing covariates"
 )
 def test_weights_leave_covariates_out_only_where_the_estimator_makes_up_for_it(what, formula):
     data = cs.datasets.simulation2(n=120, p=6, seed=1).data
-    assert plan_of(CausalStoNet.from_formula(COMPLETE, data).design).search.adjust == "linear"
-    options = preset("calibrated")
-    asked = replace(options.search, adjust="linear")
-    assert plan_of(CausalStoNet.from_formula(COMPLETE, data).design, search=asked).adjusts_linearly
+    complete = CausalStoNet.from_formula(COMPLETE, data)
+    assert plan_of(complete).search.adjust == "linear"
+    asked = replace(preset("calibrated").search, adjust="linear")
+    assert plan_of(complete, search=asked).adjusts_linearly
     if what == INCOMPLETE:
         data.loc[:9, "x1"] = math.nan
-    design = CausalStoNet.from_formula(
+    model = CausalStoNet.from_formula(
         formula, data, missing="mar" if what == INCOMPLETE else "raise"
-    ).design
-    plan = plan_of(design)
+    )
+    plan = plan_of(model)
     assert plan.search.adjust == "union"
     assert plan.unites_supports
     assert not plan.adjusts_linearly
     with pytest.raises(OptionError, match=f"adjust='linear' is not available with {what}"):
-        plan_of(design, search=asked)
+        plan_of(model, search=asked)

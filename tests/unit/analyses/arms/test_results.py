@@ -161,7 +161,7 @@ def test_unreadable_hypotheses(results, hypothesis):
 
 
 def test_summary_col_beside_a_regression(results):
-    frame = pd.DataFrame({"y": results.design.y, "ATE": results.design.treatment})
+    frame = pd.DataFrame({"y": results.design.y, "ATE": results.design.treatment.codes})
     ols = sm.OLS(frame["y"], frame[["ATE"]]).fit()
     text = summary_col([results, ols], stars=True, model_names=["StoNet", "OLS"]).as_text()
     assert f"{results.params['ATE']:.4f}***" in text

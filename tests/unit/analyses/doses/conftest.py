@@ -13,11 +13,5 @@ def simulation():
 
 
 @pytest.fixture(scope="session")
-def options(quick_options):
-    return quick_options(epochs=40, hidden=(8, 6), starts=1)
-
-
-@pytest.fixture(scope="session")
-def fitted(simulation, options):
-    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
-    return model.fit(options=options, seed=1, n_jobs=1)
+def fitted(simulation, fit_quickly):
+    return fit_quickly(simulation.formula, simulation.data)

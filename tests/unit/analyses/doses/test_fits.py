@@ -44,10 +44,9 @@ def test_linear_gaussian_effect_is_that_of_least_squares(options):
 
 
 @pytest.mark.parametrize(("factor", "shift"), [(1000.0, 0.0), (0.01, 70.0), (-1.0, 0.0)])
-def test_units_of_the_dose_do_not_matter(simulation, options, fitted, factor, shift):
+def test_units_of_the_dose_do_not_matter(simulation, fit_quickly, fitted, factor, shift):
     data = simulation.data.assign(dose=factor * simulation.data["dose"] + shift)
-    model = cs.CausalStoNet.from_formula(simulation.formula, data)
-    other = model.fit(options=options, seed=1, n_jobs=1)
+    other = fit_quickly(simulation.formula, data)
     t, before = other.tvalues["AME"], fitted.tvalues["AME"]
     if factor < 0:  # the network starts elsewhere, as seen from the dose
         assert abs(other.params["AME"] + fitted.params["AME"]) < FOUR * fitted.bse["AME"]
@@ -60,21 +59,20 @@ def test_units_of_the_dose_do_not_matter(simulation, options, fitted, factor, sh
     np.testing.assert_allclose(two["estimate"], one["estimate"], atol=1e-3 * one["se"].min())
 
 
-def test_threads_do_not_change_a_bit(simulation, options, fitted):
-    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
-    other = model.fit(options=options, seed=1, n_jobs=3)
+def test_threads_do_not_change_a_bit(simulation, fit_quickly, fitted):
+    other = fit_quickly(simulation.formula, simulation.data, n_jobs=3)
     assert other.params["AME"] == fitted.params["AME"]
     np.testing.assert_array_equal(other.dose_nuisances.mu_grid, fitted.dose_nuisances.mu_grid)
     pd.testing.assert_frame_equal(other.dose_response().table, fitted.dose_response().table)
 
 
 @pytest.mark.parametrize("recipe", ["search", "prune"])
-def test_risks_with_weights(simulation, quick_options, recipe):
+def test_risks_with_weights(simulation, fit_quickly, quick_options, recipe):
     data = simulation.data.assign(y=(simulation.data["y"] > 0).astype(int))
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(data))
     weights[:5] = 0.0
-    model = cs.CausalStoNet.from_formula(simulation.formula, data, weights=weights)
-    results = model.fit(options=quick_options(recipe, epochs=30), seed=1, n_jobs=1)
+    options = quick_options(recipe, epochs=30)
+    results = fit_quickly(simulation.formula, data, weights=weights, options=options)
     assert results.dose_nuisances.mu_grid.min() >= 0
     assert results.dose_nuisances.mu_grid.max() <= 1
     assert results.params["AME"] > 3 * results.bse["AME"]
@@ -82,11 +80,10 @@ def test_risks_with_weights(simulation, quick_options, recipe):
     assert results.dose_response().table["estimate"].between(-0.2, 1.2).all()
 
 
-def test_repetitions_are_averaged(simulation, quick_options):
+def test_repetitions_are_averaged(simulation, fit_quickly, quick_options):
     options = quick_options(repeats=2, starts=1)
-    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
-    results = model.fit(options=options, seed=1, n_jobs=1)
-    assert len(results.networks.splits) == 4
+    results = fit_quickly(simulation.formula, simulation.data, options=options)
+    assert len(results.networks.folds) == 4
     alone = results._alone
     assert not np.allclose(alone[0].mu, alone[1].mu)
     np.testing.assert_allclose(
@@ -100,10 +97,10 @@ def test_repetitions_are_averaged(simulation, quick_options):
     assert results.bse["AME"] == pytest.approx(np.sqrt(np.mean(variance)), rel=1e-9)
 
 
-def test_heteroscedastic_doses_are_noticed(quick_options):
+def test_heteroscedastic_doses_are_noticed(fit_quickly, quick_options):
     simulation = cs.datasets.dose_curve(n=800, p=5, seed=2, heteroscedastic=True)
-    model = cs.CausalStoNet.from_formula(simulation.formula, simulation.data)
-    results = model.fit(options=quick_options(epochs=30, starts=1), seed=1, n_jobs=1)
+    options = quick_options(epochs=30, starts=1)
+    results = fit_quickly(simulation.formula, simulation.data, options=options)
     assert results.dispersion.heteroscedastic
     correlation = np.corrcoef(np.log(results.dose_nuisances.variance), np.log(simulation.variance))
     assert correlation[0, 1] > 0.7
@@ -113,8 +110,8 @@ def test_heteroscedastic_doses_are_noticed(quick_options):
 def test_folds_share_the_doses(simulation, fitted):
     dose = simulation.data["dose"].to_numpy()
     cuts = np.quantile(dose, np.linspace(0, 1, 11))
-    for split in fitted.networks.splits:
-        counts = np.histogram(dose[split.test], cuts)[0]
+    for fold in fitted.networks.folds:
+        counts = np.histogram(dose[fold.split.test], cuts)[0]
         assert counts.max() - counts.min() <= 2
 
 

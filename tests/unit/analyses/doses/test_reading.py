@@ -8,10 +8,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from cstonet.data.roles import Vector
 
 import cstonet as cs
 from cstonet.analyses.doses.reading import dose_values
+from cstonet.data.treatment import Arms, Dose
+from cstonet.data.variables import Vector
 from cstonet.errors import (
     ConstantTreatmentError,
     MissingValuesError,
@@ -175,14 +176,14 @@ def test_advice_on_a_point_mass_works(simulation, name):
 def test_kinds_of_treatment(simulation):
     def kind(values, **options):
         data = simulation.data.assign(dose=values)
-        return cs.CausalStoNet.from_formula(simulation.formula, data, **options).design
+        return cs.CausalStoNet.from_formula(simulation.formula, data, **options).design.treatment
 
     few = np.resize(np.arange(6), 500)
-    assert kind(few).treatment.kind == "multilevel"
-    assert kind(few).dose is None
+    assert kind(few).kind == "multilevel"
+    assert isinstance(kind(few), Arms)
     with pytest.warns(PointMassWarning, match="for 17% of the units"):
         counted = kind(few, treatment="continuous")
-    assert counted.treatment.kind == "continuous"
-    np.testing.assert_array_equal(counted.dose, few)
-    assert counted.treatment.levels == ()
-    assert kind(np.resize(np.arange(11), 500)).treatment.kind == "continuous"
+    assert counted.kind == "continuous"
+    assert isinstance(counted, Dose)  # which has values, and no levels
+    np.testing.assert_array_equal(counted.values, few)
+    assert kind(np.resize(np.arange(11), 500)).kind == "continuous"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
+import pytest
 
 import cstonet as cs
-from cstonet.analyses.doses.estimation import DoseEstimates
+from cstonet.analyses.doses.estimation import DoseModels
 from cstonet.analyses.doses.results import DoseResults
 from cstonet.estimators.dispersion import Dispersion
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
@@ -31,47 +30,30 @@ def test_overlap(fitted):
     assert (overlap["from"] <= overlap["to"]).all()
 
 
-def oracle_results(simulation, plan, *, heteroscedastic=False, **changes):
-    names = [f"x{j}" for j in range(1, 6)]
-    selected = np.array([True, False, True, False, True])
-    selection = pd.DataFrame(
-        {"treatment": selected, "outcome": [True] * 4 + [False], "strength": 0.2}, index=names
-    ).assign(treatment_count=12 * selected, outcome_count=[12, 11, 12, 9, 0])
-    selection.attrs["fits"] = 12
-    nuisances = simulation.nuisances()
-    return DoseResults(
-        design=cs.CausalStoNet.from_formula(simulation.formula, simulation.data).design,
-        plan=plan,
-        estimates=DoseEstimates(
-            nuisances,
-            Dispersion(nuisances.variance, heteroscedastic, 0.0004 if heteroscedastic else 0.4),
-            estimate_marginal_effect(nuisances, clip=0.01),
-            (),
-            (nuisances,),
-        ),
-        selection=selection,
-        networks=SimpleNamespace(n_nonzero=41, n_weights=123),
-        notes=(),
-        runtime=1.0,
-        **changes,
-    )
+@pytest.fixture
+def oracle_results(record_of):
+    """Results around the true nuisances of a simulation."""
+
+    def results(*, heteroscedastic=False):
+        simulation = cs.datasets.dose_curve(n=300, p=5, seed=1, heteroscedastic=heteroscedastic)
+        record = record_of(
+            simulation, "5-8-5-1", treatment=[12, 0, 12, 0, 12], outcome=[12, 11, 12, 9, 0]
+        )
+        nuisances = simulation.nuisances()
+        pvalue = 0.0004 if heteroscedastic else 0.4
+        dispersion = Dispersion(nuisances.variance, heteroscedastic, pvalue)
+        models = DoseModels(nuisances, dispersion, (nuisances,))
+        return DoseResults(record, estimate_marginal_effect(nuisances, clip=0.01), models)
+
+    return results
 
 
-def test_golden(make_plan, check_golden):
-    simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
-    results = oracle_results(simulation, make_plan(network_label="5-8-5-1"))
-    check_golden("summary_dose.txt", str(results.summary()))
+def test_golden(oracle_results, check_golden):
+    check_golden("summary_dose.txt", str(oracle_results().summary()))
 
 
-def test_summary(fitted, make_plan):
-    for results in (
-        fitted,
-        oracle_results(
-            cs.datasets.dose_curve(n=300, p=5, seed=1, heteroscedastic=True),
-            make_plan(),
-            heteroscedastic=True,
-        ),
-    ):
+def test_summary(fitted, oracle_results):
+    for results in (fitted, oracle_results(heteroscedastic=True)):
         text = results.summary().as_text()
         assert max(map(len, text.splitlines())) <= 78
         assert "dose (continuous)" in text
@@ -81,9 +63,8 @@ def test_summary(fitted, make_plan):
     assert "p < 0.001" in text
 
 
-def test_a_dose_that_the_covariates_determine_is_noted(make_plan):
-    simulation = cs.datasets.dose_curve(n=300, p=5, seed=1)
-    results = oracle_results(simulation, make_plan())
+def test_a_dose_that_the_covariates_determine_is_noted(oracle_results):
+    results = oracle_results()
     text = " ".join(results.summary().as_text().split())
     assert "all but determine" not in text
     surprise = results.dose_nuisances.surprise

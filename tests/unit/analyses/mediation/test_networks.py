@@ -11,17 +11,18 @@ from scipy.special import expit
 
 import cstonet as cs
 from cstonet import _core
+from cstonet.network.forward import ForwardPass
 from cstonet.network.scaling import column_scaling
-from cstonet.network.spec import causal_network
-from cstonet.network.structure import SearchScope, Structure
+from cstonet.network.structure import Structure
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
+from cstonet.search.scope import Adjustment, SearchScope
 from cstonet.settings.plan import resolve_training
 
 ROWS = 600
 
 
 @pytest.fixture(scope="module")
-def trained(quick_options):
+def trained(quick_options, small_network):
     """A network with a precise gaussian, a noisy gaussian and a binary outcome."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(ROWS, 2))
@@ -29,9 +30,7 @@ def trained(quick_options):
     clear = 0.9 * x[:, 0] + 0.3 * rng.normal(size=ROWS)
     vague = 0.4 * a + rng.normal(size=ROWS)
     binary = rng.random(ROWS) < expit(2 * x[:, 1])
-    spec = causal_network(2, (6, 4), 1, outcome="gaussian").with_outcomes(
-        ("gaussian", "gaussian", "bernoulli")
-    )
+    spec = small_network(2, (6, 4), 1).with_outcomes(("gaussian", "gaussian", "bernoulli"))
     options = quick_options("search", epochs=60).training
     training = resolve_training(options, depth=2, rows=500, updates=600)
     data = column_scaling(x, 6.0).dataset(x, 0)
@@ -51,8 +50,8 @@ def trained(quick_options):
     return TrainedNetwork.from_task(0, 0, spec, result), data, result
 
 
-def test_shape_of_a_network_with_several_outcomes():
-    one = causal_network(5, (8, 6, 4), 2, outcome="gaussian")
+def test_shape_of_a_network_with_several_outcomes(small_network):
+    one = small_network(5, (8, 6, 4), 2)
     three = one.with_outcomes(("gaussian", "bernoulli", "gaussian"))
     assert three.units == (16, 14, 12, 3)
     assert [block.family for block in three.layers[-1]] == ["gaussian", "bernoulli", "gaussian"]
@@ -69,7 +68,7 @@ def test_every_gaussian_outcome_has_its_own_variance(trained):
     assert vague == pytest.approx(1.0, rel=4 * 0.14)
 
 
-def test_means_of_several_outcomes(trained):
+def test_means_of_several_outcomes(trained, plain_predictors):
     net, data, _ = trained
     rows = np.arange(7)
     outcomes, probability = net.visible_means(data, rows, 1)
@@ -78,38 +77,24 @@ def test_means_of_several_outcomes(trained):
     assert ((outcomes[:, :, 2] > 0) & (outcomes[:, :, 2] < 1)).all()
     x = data.gather(rows, net.inputs).astype(float)
     for level in (0, 1):
-        values = x
-        for i, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
-            predictor = values @ w.astype(float) + b.astype(float)
-            values = np.tanh(predictor)
-            if i == net.spec.treatment_layer:
-                values[:, -1] = level
+        predictor = plain_predictors(net, x, level)[-1]
         expected = np.column_stack([predictor[:, :2], expit(predictor[:, 2])])
         # float32 arithmetic on numbers of order one.
         np.testing.assert_allclose(outcomes[:, level], expected, rtol=2e-5, atol=2e-6)
 
 
-def test_slopes_are_derivatives_for_every_outcome(trained):
+def test_slopes_are_derivatives_for_every_outcome(trained, plain_predictors):
     net, data, _ = trained
     rows, step = np.arange(5), 1e-6
     treatment = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
     x = data.gather(rows, net.inputs).astype(float)
-
-    def predictors(shift):
-        z = x @ net.weights[0].astype(float) + net.biases[0].astype(float) + shift
-        values = np.tanh(z)
-        values[:, -1:] = treatment
-        for w, b in zip(net.weights[1:], net.biases[1:], strict=True):
-            z = values @ w.astype(float) + b.astype(float)
-            values = np.tanh(z)
-        return z
-
-    slopes = net.first_layer_slopes(data, rows, treatment).outcome
+    slopes = ForwardPass(net, data, rows).first_layer_slopes(treatment).outcome
     assert len(slopes) == 3
     units = net.weights[0].shape[1]
     for unit in range(units - 1):  # the last is the treatment's
         shift = step * np.eye(units)[unit]
-        numeric = (predictors(shift) - predictors(-shift)) / (2 * step)
+        up, down = (plain_predictors(net, x, treatment, sign * shift)[-1] for sign in (1, -1))
+        numeric = (up - down) / (2 * step)
         for outcome in range(3):
             # Central differences: rounding 1e-16 / step, curvature step².
             np.testing.assert_allclose(slopes[outcome][:, unit], numeric[:, outcome], atol=1e-8)
@@ -117,12 +102,11 @@ def test_slopes_are_derivatives_for_every_outcome(trained):
 
 def test_a_covariate_of_any_outcome_is_selected(trained):
     net, _, result = trained
-    assert net.selects(OUTCOME).tolist() == [True, True]
+    assert Adjustment().selects(net, OUTCOME).tolist() == [True, True]
     assert len(result.reaches) == 4
-    found = Structure(treatment=(), outcome=(1,))
-    limited = TrainedNetwork.from_task(0, 0, net.spec, result, found)
-    assert limited.selects(OUTCOME).tolist() == [False, True]
-    assert not limited.selects(TREATMENT).any()
+    limited = Adjustment(found=Structure(treatment=(), outcome=(1,)))
+    assert limited.selects(net, OUTCOME).tolist() == [False, True]
+    assert not limited.selects(net, TREATMENT).any()
 
 
 # Scope -------------------------------------------------------------------------------------------
@@ -138,7 +122,7 @@ def test_united_supports_respect_the_scope():
 
 
 @pytest.fixture(scope="module")
-def instrument(quick_options):
+def instrument(fit_quickly, quick_options):
     """m follows the treatment closely and the outcome not at all: tempting for the wrong model."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(300, 4))
@@ -146,13 +130,12 @@ def instrument(quick_options):
     frame = pd.DataFrame(x, columns=["x1", "x2", "x3", "x4"]).assign(
         treat=treat, m=2 * treat + rng.normal(size=300), y=treat + x[:, 1] + rng.normal(size=300)
     )
-    options = quick_options("search", epochs=40, starts=1)
-    return cs.fit("y ~ treat | . | m", frame, options=options, seed=1, n_jobs=1)
+    return fit_quickly("y ~ treat | . | m", frame, options=quick_options(epochs=40, starts=1))
 
 
 def test_mediators_never_explain_the_treatment(instrument):
-    for nets in instrument.networks.outcome.chosen:
-        for net in nets:
+    for fold in instrument.networks.outcome.folds:
+        for net in fold.networks:
             # In these networks the treatment is the last unit of the first layer.
             assert net.spec.treatment_layer == 0
             mediator = list(net.inputs).index(4)
@@ -167,9 +150,9 @@ def test_held_mediators_are_never_dropped(instrument):
 
 
 def test_mediator_networks_do_not_model_the_treatment(instrument):
-    for nets in instrument.networks.mediator.chosen:
-        for net in nets:
-            assert not net.selects(TREATMENT).any()
+    for fold in instrument.networks.mediator.folds:
+        for net in fold.networks:
+            assert not fold.adjustment.selects(net, TREATMENT).any()
 
 
 def test_joint_search_of_several_outcomes(quick_options):

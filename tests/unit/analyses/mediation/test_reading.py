@@ -8,6 +8,7 @@ import pytest
 
 import cstonet as cs
 from cstonet import CausalStoNet
+from cstonet.analyses.mediation.reading import MediationDesign
 from cstonet.errors import (
     ConstantMediatorError,
     DataError,
@@ -76,12 +77,12 @@ def test_columns_inside_expressions_belong_to_their_part(formula, covariates, fr
 
 def test_a_column_computed_with_in_both_parts_is_refused(frame):
     with pytest.raises(FormulaError, match="'m1' is named among the covariates and among the"):
-        CausalStoNet.from_formula("y ~ a | x1 + I(m1**2) | m1", frame).design
+        CausalStoNet.from_formula("y ~ a | x1 + I(m1**2) | m1", frame)
 
 
 def test_mediators_without_columns_are_refused(frame):
     with pytest.raises(DataError, match="no columns"):
-        CausalStoNet(frame["y"], frame["a"], frame[["x1"]], mediators=np.empty((N, 0))).design
+        CausalStoNet(frame["y"], frame["a"], frame[["x1"]], mediators=np.empty((N, 0)))
 
 
 def test_two_numbers_are_two_levels(frame):
@@ -108,7 +109,9 @@ def test_dot_leaves_the_other_part_alone(frame):
 
 
 def test_without_a_third_part_there_are_none(frame):
-    assert mediators_of("y ~ a | x1", frame) is None
+    design = CausalStoNet.from_formula("y ~ a | x1", frame).design
+    assert not isinstance(design, MediationDesign)
+    assert not hasattr(design, "mediators")
 
 
 def test_arrays(frame):
@@ -125,18 +128,18 @@ def test_arrays(frame):
 def test_arrays_must_fit(frame):
     X, y, a = frame[["x1", "x2"]].to_numpy(), frame["y"].to_numpy(), frame["a"].to_numpy()
     with pytest.raises(LengthMismatchError, match="59 rows"):
-        CausalStoNet(y, a, X, mediators=frame["m1"].to_numpy()[:-1]).design
+        CausalStoNet(y, a, X, mediators=frame["m1"].to_numpy()[:-1])
     with pytest.raises(DataError, match="one row per unit"):
-        CausalStoNet(y, a, X, mediators=np.zeros((N, 2, 2))).design
+        CausalStoNet(y, a, X, mediators=np.zeros((N, 2, 2)))
     with pytest.raises(DataError, match="rows differ in length"):
-        CausalStoNet(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2)).design
+        CausalStoNet(y, a, X, mediators=[[1.0], [1.0, 2.0]] * (N // 2))
     masked = np.ma.masked_array(frame["m1"].to_numpy(), mask=np.arange(N) < 2)
     with pytest.raises(MissingValuesError, match=r"m1 \(2\)"):
-        CausalStoNet(y, a, X, mediators=masked).design
+        CausalStoNet(y, a, X, mediators=masked)
     with pytest.raises(DuplicateColumnError, match="both called 'x1'"):
-        CausalStoNet(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1)).design
+        CausalStoNet(y, a, X, mediators=frame[["m1"]].set_axis(["x1"], axis=1))
     with pytest.raises(DataError, match="different row labels"):
-        CausalStoNet(frame["y"], a, X, mediators=frame["m1"].iloc[::-1]).design
+        CausalStoNet(frame["y"], a, X, mediators=frame["m1"].iloc[::-1])
 
 
 def test_missing_values(frame):

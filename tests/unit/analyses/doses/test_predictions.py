@@ -8,7 +8,7 @@ import pytest
 
 import cstonet as cs
 from cstonet.data.received import Received
-from cstonet.data.roles import Vector
+from cstonet.data.variables import Vector
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
@@ -60,10 +60,9 @@ def test_new_units(simulation, fitted):
         fitted.cate(new, dose=[4.0, 5.0])
 
 
-def test_expressions_of_new_units(simulation, options):
+def test_expressions_of_new_units(simulation, fit_quickly):
     data = simulation.data.rename(columns={"dose": "d"}).assign(d=lambda f: f["d"] - f["d"].min())
-    model = cs.CausalStoNet.from_formula("y ~ np.sqrt(d) | .", data)
-    results = model.fit(options=options, seed=1, n_jobs=1)
+    results = fit_quickly("y ~ np.sqrt(d) | .", data)
     new = data.head(5)
     at = results.potential_outcomes(new, dose=np.sqrt(new["d"])).to_numpy()
     np.testing.assert_allclose(results.predict(new), np.diag(at))
@@ -77,9 +76,8 @@ def test_expressions_of_new_units(simulation, options):
             ask(new.assign(d=[np.nan, *new["d"][1:]]))
 
 
-def test_expressions_that_depend_on_other_rows(simulation, options):
-    model = cs.CausalStoNet.from_formula("y ~ I(dose - dose.mean()) | .", simulation.data)
-    results = model.fit(options=options, seed=1, n_jobs=1)
+def test_expressions_that_depend_on_other_rows(simulation, fit_quickly):
+    results = fit_quickly("y ~ I(dose - dose.mean()) | .", simulation.data)
     new = simulation.data.head(5)
     with pytest.raises(NotAvailableError, match="depends on all rows"):
         results.predict(new)

@@ -1,0 +1,33 @@
+"""Units of an outcome, a dose or a mediator: there and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cstonet.data.units import Units
+
+
+def test_gaussian_outcome_goes_there_and_back():
+    y = np.random.default_rng(0).normal(100, 5, size=80)
+    units = Units.of(y, "gaussian")
+    z = units.standardise(y)
+    assert z.mean() == pytest.approx(0, abs=1e-13)
+    assert z.std() == pytest.approx(1)
+    np.testing.assert_allclose(units.restore(z), y, rtol=1e-14)
+
+
+def test_binary_outcome_stays_as_it_is():
+    y = np.array([0.0, 1.0, 1.0])
+    units = Units.of(y, "binomial")
+    np.testing.assert_array_equal(units.standardise(y), y)
+    np.testing.assert_array_equal(units.restore(y), y)
+
+
+def test_units_are_those_of_repeated_rows():
+    y = np.random.default_rng(1).normal(100, 5, size=50)
+    times = np.random.default_rng(2).integers(0, 3, size=50)
+    weighted = Units.of(y, "gaussian", times.astype(float))
+    repeated = Units.of(np.repeat(y, times), "gaussian")
+    assert weighted.center == pytest.approx(repeated.center, rel=1e-14)
+    assert weighted.scale == pytest.approx(repeated.scale, rel=1e-13)
