@@ -122,6 +122,7 @@ def train(
     structure: list[NDArray[np.float32]] | None = None,
     candidates: Candidates | None = None,
     trace: bool = True,
+    network_id: int = 0,
 ) -> list[TaskResult]: ...
 def predict(
     network: NetworkSpec,
@@ -135,7 +136,7 @@ def predict(
 ) -> NDArray[np.float32]: ...
 
 # Seams for the NumPy twins of the tests.
-Stream = tuple[int, int, int]
+Stream = tuple[int, int, int, int]  # seed, fold, start, network
 Arrays = list[NDArray[np.float32]]
 
 def prior_gradient(

@@ -1,6 +1,8 @@
 // Missing covariates: where they are, candidates for them, and what a network says about these.
 #include "core/missing.hpp"
 
+#include <array>
+
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
 #include "bindings/register.hpp"
@@ -58,8 +60,7 @@ FloatArray log_likelihood(py::object network, const py::list& weights, const py:
 std::vector<Index> move(py::object network, const py::list& weights, const py::list& biases,
                         const FloatArray& x, const Candidates& candidates,
                         const FloatArray& visible, const std::vector<double>& variances,
-                        const std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>& stream,
-                        std::uint32_t steps) {
+                        const std::array<std::uint64_t, 4>& stream, std::uint32_t steps) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   Batch batch;
@@ -70,7 +71,7 @@ std::vector<Index> move(py::object network, const py::list& weights, const py::l
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Index>(i);
   std::vector<Index> inputs(static_cast<std::size_t>(spec.inputs));
   for (std::size_t j = 0; j < inputs.size(); ++j) inputs[j] = static_cast<Index>(j);
-  const RandomStream random(std::get<0>(stream), std::get<1>(stream), std::get<2>(stream));
+  const RandomStream random(stream[0], stream[1], stream[2], stream[3]);
   std::vector<LayerState> states;
   allocate(spec, batch.rows(), states);
   Imputer imputer(candidates, batch.rows());

@@ -61,7 +61,7 @@ struct SweepResult {
 SweepResult sweep(py::object network, py::object sampler_options, const py::list& weights,
                   const py::list& biases, const FloatArray& x, const FloatArray& visible,
                   const FloatArray& row_weight, const std::vector<double>& variances,
-                  const std::vector<double>& step, std::array<std::uint64_t, 3> stream,
+                  const std::vector<double>& step, std::array<std::uint64_t, 4> stream,
                   std::uint32_t iteration) {
   const NetworkSpec spec = network_from_python(network);
   const auto options = from_python<SamplerOptions>(sampler_options);
@@ -73,8 +73,8 @@ SweepResult sweep(py::object network, py::object sampler_options, const py::list
   allocate(spec, gradients);
   BackwardSampler sampler(spec, options, batch.rows());
   forward(spec, parameters, batch, states);
-  sampler.impute(parameters, batch, variances, step, RandomStream(stream[0], stream[1], stream[2]),
-                 iteration, states);
+  sampler.impute(parameters, batch, variances, step,
+                 RandomStream(stream[0], stream[1], stream[2], stream[3]), iteration, states);
   SweepResult out;
   out.log_likelihood = array_from_doubles(sampler.log_likelihood(batch, variances));
   for (Index i = 0; i < spec.hidden_layers(); ++i) {
@@ -121,10 +121,10 @@ py::tuple update(py::object network, py::object optimizer_options, const py::lis
   return py::make_tuple(w, b);
 }
 
-FloatArray normals(std::array<std::uint64_t, 3> stream, std::uint32_t purpose, std::uint32_t a,
+FloatArray normals(std::array<std::uint64_t, 4> stream, std::uint32_t purpose, std::uint32_t a,
                    std::uint32_t b, Index n) {
   FloatArray out(n);
-  RandomStream(stream[0], stream[1], stream[2])
+  RandomStream(stream[0], stream[1], stream[2], stream[3])
       .normals(static_cast<Purpose>(purpose), a, b, n, out.mutable_data());
   return out;
 }

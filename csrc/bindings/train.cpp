@@ -56,8 +56,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
                               const IndexArray& inputs, const FloatArray& visible,
                               const FloatArray& row_weight, const py::list& tasks,
                               std::uint64_t seed, int threads, const py::object& progress,
-                              const py::object& structure, const Candidates* candidates,
-                              bool trace) {
+                              const py::object& structure, const Candidates* candidates, bool trace,
+                              std::uint64_t network_id) {
   const NetworkSpec spec = network_from_python(network);
   const auto training = from_python<TrainingOptions>(options);
   const Dataset& data = dataset.data;
@@ -92,8 +92,8 @@ std::vector<TaskResult> train(py::object network, py::object options, const PyDa
   std::vector<TaskResult> results(work.size());
   Hooks hooks;
   run_released(hooks, progress, [&] {
-    const Problem problem{spec,    training, data, columns,    values,
-                          weights, allowed,  seed, candidates, trace};
+    const Problem problem{spec,    training, data,       columns,    values, weights,
+                          allowed, seed,     network_id, candidates, trace};
     run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
       const auto at = static_cast<std::size_t>(i);
       results[at] = Trainer(problem, work[at], hooks).run();
@@ -176,7 +176,7 @@ void register_train(py::module_& m) {
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
         py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
-        py::arg("trace") = true);
+        py::arg("trace") = true, py::arg("network_id") = 0);
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));

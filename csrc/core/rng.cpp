@@ -15,8 +15,10 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-RandomStream::RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start) {
-  const std::uint64_t key = mix(mix(mix(seed) ^ fold) ^ start);
+RandomStream::RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start,
+                           std::uint64_t network) {
+  std::uint64_t key = mix(mix(mix(seed) ^ fold) ^ start);
+  if (network != 0) key = mix(key ^ network);
   key_[0] = static_cast<std::uint32_t>(key);
   key_[1] = static_cast<std::uint32_t>(key >> 32);
 }

@@ -1,5 +1,6 @@
-// Random streams of one task. Everything random in (seed, fold, start) is a function of a purpose
-// and counters, never of what was drawn before: the answer cannot depend on threads or order.
+// Random streams of one task. Everything random in (seed, fold, start, network) is a function of a
+// purpose and counters, never of what was drawn before: the answer cannot depend on threads or
+// order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,10 @@ enum class Purpose : std::uint32_t { weights = 1, shuffle = 2, latent = 3, candi
 
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start);
+  // The key is a hash of the four: mix(mix(mix(seed) ^ fold) ^ start), which is the key of network
+  // 0, and of any other network mix(that ^ network). Networks of one fit (the outcome's, the
+  // mediators') share seed, fold and start; their number keeps their streams apart.
+  RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start, std::uint64_t network);
 
   // n standard normals of the stream (purpose, a, b).
   void normals(Purpose purpose, std::uint32_t a, std::uint32_t b, Index n, float* out) const;

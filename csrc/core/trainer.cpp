@@ -25,7 +25,7 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
       options_(problem.options),
       hooks_(hooks),
       random_(problem.seed, static_cast<std::uint64_t>(task.fold),
-              static_cast<std::uint64_t>(task.start)),
+              static_cast<std::uint64_t>(task.start), problem.network),
       spec_(problem.spec),
       inputs_(problem.inputs),
       parameters_(problem.spec),

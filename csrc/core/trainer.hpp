@@ -1,5 +1,5 @@
 // One task: train the network of one fold from one start. Composed of the parts beside this file;
-// single-threaded and a function of (problem, fold, start, seed) alone.
+// single-threaded and a function of (problem, fold, start) alone.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct Problem {
   const Floats& row_weight;             // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
+  std::uint64_t network;  // number of the network within its fit: others draw other numbers
   const Candidates* candidates = nullptr;  // for rows with missing covariates; null: none has any
   bool trace = true;                       // whether to keep a record of every epoch
 };

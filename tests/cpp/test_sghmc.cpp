@@ -27,7 +27,7 @@ struct Imputed {
     allocate(spec, std::max(rows, capacity), states);
     allocate(spec, gradients);
     forward(spec, parameters, batch, states);
-    sampler.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3), 7, states);
+    sampler.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3, 0), 7, states);
     log_likelihood = sampler.log_likelihood(batch, kVariances);
     sampler.gradients(batch, states, gradients);
   }
@@ -109,7 +109,7 @@ TEST_CASE("sghmc: a row of weight zero counts for nothing, of weight two twice")
     // Residuals are weighted in place: impute again before asking for other weights.
     forward(result.spec, result.parameters, result.batch, result.states);
     result.sampler.impute(result.parameters, result.batch, kVariances, {0.1, 0.2},
-                          RandomStream(1, 2, 3), 7, result.states);
+                          RandomStream(1, 2, 3, 0), 7, result.states);
     result.batch.weight = weight;
     result.sampler.gradients(result.batch, result.states, result.gradients);
     return result.gradients;
@@ -133,7 +133,7 @@ TEST_CASE("sghmc: noise depends on the iteration, silence does not") {
     allocate(spec, 2, states);
     forward(spec, parameters, batch, states);
     BackwardSampler sampler(spec, options, 2);
-    sampler.impute(parameters, batch, kVariances, {0.1, 0.2}, RandomStream(1, 2, 3), iteration,
+    sampler.impute(parameters, batch, kVariances, {0.1, 0.2}, RandomStream(1, 2, 3, 0), iteration,
                    states);
     return sampler.displacement(0)(0, 0);
   };

@@ -42,6 +42,7 @@ struct Setting {
   Panel visible = Panel(kRows, 2);
   Floats row_weight = Floats(kRows, 1.0f);
   std::vector<Panel> structure;
+  std::uint64_t network = 0;
   Task task{0, 0, {}, {}};
   Hooks hooks;
 
@@ -66,7 +67,7 @@ struct Setting {
                         scale.data(),
                         std::numeric_limits<double>::infinity()};
     const Dataset data(source, 0);
-    const Problem problem{spec, options, data, inputs, visible, row_weight, structure, 42};
+    const Problem problem{spec, options, data, inputs, visible, row_weight, structure, 42, network};
     return Trainer(problem, task, hooks).run();
   }
 };
@@ -125,14 +126,16 @@ TEST_CASE("trainer: a dose has a variance of its own, measured on held-out rows"
     CHECK(result.trace.back().variances[b] == result.variances[b]);
 }
 
-TEST_CASE("trainer: a function of seed, fold and start") {
-  Setting a, b, fold, start;
+TEST_CASE("trainer: a function of seed, fold, start and network") {
+  Setting a, b, fold, start, network;
   fold.task.fold = 1;
   start.task.start = 1;
+  network.network = 1;
   const TaskResult first = a.run();
   CHECK(same(first, b.run()));
   CHECK(!same(first, fold.run()));
   CHECK(!same(first, start.run()));
+  CHECK(!same(first, network.run()));
 }
 
 TEST_CASE("trainer: pruning drops weights, then covariates, and both stay away") {

@@ -14,7 +14,7 @@ from cstonet import _core
 from cstonet.network import Block, NetworkSpec
 from cstonet.options import SamplerOptions
 
-STREAM, ITERATION = (11, 2, 1), 5
+STREAM, ITERATION = (11, 2, 1, 0), 5
 
 
 def latent(size: int) -> Block:
