@@ -124,6 +124,7 @@ def train(
     trace: bool = True,
     network_id: int = 0,
 ) -> list[TaskResult]: ...
+def trace_columns(network: NetworkSpec) -> list[str]: ...
 def predict(
     network: NetworkSpec,
     weights: list[NDArray[np.float32]],

@@ -1,4 +1,7 @@
 // Training and prediction.
+#include <algorithm>
+#include <limits>
+
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
 #include "bindings/register.hpp"
@@ -16,21 +19,52 @@ py::list per_layer(const TaskResult& result, Get&& get) {
   return out;
 }
 
-// One row per epoch: stage, epoch, spike, nonzero, then the layers' likelihoods, then each visible
-// block's held-out likelihood and variance.
+// What a trace calls the visible blocks: those of the last layer are outcomes, those below it the
+// treatment; numbered where there are several.
+std::vector<std::string> block_names(const NetworkSpec& spec) {
+  const std::vector<VisibleBlock> blocks = visible_blocks(spec);
+  const auto is_outcome = [&](const VisibleBlock& v) { return v.layer == spec.hidden_layers(); };
+  const auto outcomes = std::count_if(blocks.begin(), blocks.end(), is_outcome);
+  const auto treatments = static_cast<Index>(blocks.size()) - outcomes;
+  std::vector<std::string> names;
+  for (Index b = 0; b < treatments + outcomes; ++b) {
+    const bool outcome = b >= treatments;
+    std::string name = outcome ? "outcome" : "treatment";
+    if ((outcome ? outcomes : treatments) > 1)
+      name += std::to_string(1 + b - (outcome ? treatments : 0));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Names of the columns of a trace, in the order of trace_row.
+std::vector<std::string> trace_columns(const NetworkSpec& spec) {
+  std::vector<std::string> names{"stage", "epoch", "spike_variance", "nonzero"};
+  for (Index i = 0; i < spec.depth(); ++i)
+    names.push_back("log_likelihood_" + std::to_string(i + 1));
+  for (const std::string& block : block_names(spec)) {
+    names.push_back("held_out_" + block);
+    names.push_back(block + "_variance");
+  }
+  return names;
+}
+
+// One epoch's values, in the order of trace_columns.
+std::vector<double> trace_row(const EpochRecord& r) {
+  std::vector<double> row{static_cast<double>(r.stage), static_cast<double>(r.epoch), r.spike,
+                          static_cast<double>(r.nonzero)};
+  row.insert(row.end(), r.layer_likelihood.begin(), r.layer_likelihood.end());
+  for (std::size_t b = 0; b < r.variances.size(); ++b) {
+    row.push_back(r.validation.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                       : r.validation[b]);
+    row.push_back(r.variances[b]);
+  }
+  return row;
+}
+
 DoubleArray trace_array(const TaskResult& result) {
   std::vector<std::vector<double>> rows;
-  for (const EpochRecord& r : result.trace) {
-    std::vector<double> row{static_cast<double>(r.stage), static_cast<double>(r.epoch), r.spike,
-                            static_cast<double>(r.nonzero)};
-    row.insert(row.end(), r.layer_likelihood.begin(), r.layer_likelihood.end());
-    for (std::size_t b = 0; b < r.variances.size(); ++b) {
-      row.push_back(r.validation.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                         : r.validation[b]);
-      row.push_back(r.variances[b]);
-    }
-    rows.push_back(std::move(row));
-  }
+  for (const EpochRecord& record : result.trace) rows.push_back(trace_row(record));
   const std::size_t columns = rows.empty() ? 0 : rows.front().size();
   DoubleArray out({rows.size(), columns});
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -177,6 +211,10 @@ void register_train(py::module_& m) {
         py::arg("structure") = py::none(),
         py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
         py::arg("trace") = true, py::arg("network_id") = 0);
+  m.def(
+      "trace_columns",
+      [](py::object network) { return trace_columns(network_from_python(network)); },
+      py::arg("network"));
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));
