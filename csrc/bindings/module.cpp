@@ -1,5 +1,6 @@
 #include "bindings/convert.hpp"
 #include "bindings/register.hpp"
+#include "bindings/seams.hpp"
 #include "core/errors.hpp"
 
 PYBIND11_MODULE(_core, m) {
@@ -9,5 +10,8 @@ PYBIND11_MODULE(_core, m) {
   cstonet::register_data(m);
   cstonet::register_missing(m);
   cstonet::register_train(m);
-  cstonet::register_seams(m);
+  cstonet::register_levels(m);
+  cstonet::seams::register_formulas(m);
+  cstonet::seams::register_options(m);
+  cstonet::seams::register_passes(m);
 }

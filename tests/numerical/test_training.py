@@ -370,8 +370,8 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, "row that does not exist"),
-        ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row that does not exist"),
+        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, "row does not exist"),
+        ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row does not exist"),
         ({"tasks": [(0, 0, ROWS[:0], ROWS)]}, "no rows"),
         ({"network": SPEC.with_inputs(P + 1)}, "one covariate per network input"),
         ({"inputs": np.arange(1, P + 1)}, "covariate does not exist"),
