@@ -1,6 +1,5 @@
 #include "bindings/convert.hpp"
 #include "bindings/register.hpp"
-#include "bindings/seams.hpp"
 #include "core/errors.hpp"
 
 PYBIND11_MODULE(_core, m) {
@@ -11,7 +10,4 @@ PYBIND11_MODULE(_core, m) {
   cstonet::register_missing(m);
   cstonet::register_train(m);
   cstonet::register_levels(m);
-  cstonet::seams::register_formulas(m);
-  cstonet::seams::register_options(m);
-  cstonet::seams::register_passes(m);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
@@ -107,7 +108,7 @@ class Data:
 
         def noise(iteration: int, sweep: int, layer: int, rows: int, units: int) -> np.ndarray:
             padded = -(-units // 16) * 16
-            draws = _core.normals(
+            draws = cstonet_seams.normals(
                 stream, Purpose.LATENT, iteration, sweep << 16 | layer, rows * padded
             )
             return draws.reshape(rows, padded)[:, :units].astype(float)

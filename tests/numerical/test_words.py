@@ -6,6 +6,7 @@ import dataclasses
 import types
 from typing import Any, get_args, get_type_hints
 
+import cstonet_seams
 import pytest
 
 from cstonet import _core, network, options
@@ -37,11 +38,13 @@ def unchecked(value: Any) -> Any:
 @pytest.mark.parametrize("what", LISTED)
 def test_both_sides_know_the_same_words(what: str) -> None:
     kind, field = LISTED[what]
-    assert sorted(_core.option_words()[what]) == sorted(get_args(get_type_hints(kind)[field]))
+    assert sorted(cstonet_seams.option_words()[what]) == sorted(
+        get_args(get_type_hints(kind)[field])
+    )
 
 
 def test_every_enum_is_compared() -> None:
-    assert set(_core.option_words()) == set(LISTED)
+    assert set(cstonet_seams.option_words()) == set(LISTED)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +59,14 @@ def test_every_enum_is_compared() -> None:
 )
 def test_an_unknown_word_is_refused(path: str, what: str) -> None:
     recipe = unchecked(RECIPE)
-    _core.read_options(recipe)
+    cstonet_seams.read_options(recipe)
     *parents, field = path.split(".")
     owner = recipe
     for name in parents:
         owner = owner[int(name)] if name.isdigit() else getattr(owner, name)
     setattr(owner, field, "newton")
     with pytest.raises(ValueError, match=f"unknown {what} 'newton'"):
-        _core.read_options(recipe)
+        cstonet_seams.read_options(recipe)
 
 
 def test_unknown_words_of_a_network_are_refused() -> None:

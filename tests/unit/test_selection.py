@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import cstonet_seams
 import numpy as np
 import pytest
 
-from cstonet import _core
 from cstonet.network import causal_network
 from cstonet.networks import OUTCOME, TREATMENT, TrainedNetwork
 from cstonet.selection import selection_table
@@ -32,7 +32,7 @@ def network(first=FIRST, second=SECOND, last=LAST, *, fold=0, start=0, bic=0.0):
     """A trained network with these weights, its paths traced by the kernel."""
     weights = [np.array(w, dtype=np.float32) for w in (first, second, last)]
     biases = [np.zeros(w.shape[1], dtype=np.float32) for w in weights]
-    masks, reaches = _core.prune_and_trace(SPEC, weights, biases, 0.0)
+    masks, reaches = cstonet_seams.prune_and_trace(SPEC, weights, biases, 0.0)
     return TrainedNetwork(
         fold=fold,
         start=start,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 
-from cstonet import _core
 from cstonet.network import causal_network
 from cstonet.networks import OUTCOME, TREATMENT
 from cstonet.structure import Structure
@@ -23,7 +23,7 @@ def paths(structure, hidden, layer, treatment_units):
         assert mask.shape == (inputs, units)
         assert set(np.unique(mask)) <= {0.0, 1.0}
     biases = [np.zeros(mask.shape[1], np.float32) for mask in masks]
-    _, reaches = _core.prune_and_trace(network, masks, biases, 0.5)
+    _, reaches = cstonet_seams.prune_and_trace(network, masks, biases, 0.5)
     return [set(structure.inputs[np.array(reaches[block])]) for block in (TREATMENT, OUTCOME)]
 
 

@@ -2,12 +2,12 @@
 #include <array>
 
 #include "bindings/convert.hpp"
-#include "bindings/seams.hpp"
 #include "core/bic.hpp"
 #include "core/prior.hpp"
 #include "core/product.hpp"
 #include "core/rng.hpp"
 #include "core/schedule.hpp"
+#include "seams.hpp"
 
 namespace cstonet::seams {
 namespace {

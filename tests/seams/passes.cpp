@@ -3,11 +3,11 @@
 
 #include "bindings/call.hpp"
 #include "bindings/convert.hpp"
-#include "bindings/seams.hpp"
 #include "core/missing.hpp"
 #include "core/optimizer.hpp"
 #include "core/sghmc.hpp"
 #include "core/sparse.hpp"
+#include "seams.hpp"
 
 namespace cstonet::seams {
 namespace {
