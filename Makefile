@@ -2,11 +2,12 @@
 #   make demo        fit a simulated data set and print the summary beside the truth
 #   make test        C++ suite and the fast Python tests
 #   make test-slow   C++ suite and every Python test
+#   make test-cpp    C++ suite, and the seams that Python tests import
 #   make bench       benchmarks
 #   make lint        formatting, lints and types;  `make format` rewrites the formatting
 #   make docs        run the vignettes, render them to build/docs
 #   make clean       remove what was built;  `make distclean` removes the environment too
-# Needed: Python >= 3.10 with venv, make, a C++17 compiler.
+# Needed: Python >= 3.10 with venv, make, a C++20 compiler.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -14,8 +15,8 @@ JOBS ?= 2
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
-NATIVE := setup.py pyproject.toml $(shell find csrc -name '*.cpp' -o -name '*.hpp')
-CXX_FILES = $(shell find csrc tests/cpp -name '*.cpp' -o -name '*.hpp')
+NATIVE := setup.py pyproject.toml $(shell find csrc -type f)
+CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hpp')
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
