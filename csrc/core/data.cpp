@@ -42,9 +42,10 @@ Dataset::Dataset(const Source& source, std::size_t pack_bytes) : source_(source)
   auto packed = std::make_shared<Panel>(source.rows, source.columns);
   for (Index i0 = 0; i0 < source.rows; i0 += kTile)
     for (Index j0 = 0; j0 < source.columns; j0 += kTile)
-      for (Index i = i0; i < std::min(i0 + kTile, source.rows); ++i)
-        for (Index j = j0; j < std::min(j0 + kTile, source.columns); ++j)
-          (*packed)(i, j) = source.at(i, j);
+      for (Index i = i0; i < std::min(i0 + kTile, source.rows); ++i) {
+        const std::span<float> to = packed->row(i);
+        for (Index j = j0; j < std::min(j0 + kTile, source.columns); ++j) to[j] = source.at(i, j);
+      }
   packed_ = std::move(packed);
 }
 

@@ -61,7 +61,7 @@ void BackwardSampler::draw(Index i, const RandomStream& random, std::uint32_t it
   random.normals(Purpose::latent, iteration, stream, latent_[i].normal.flat());
 }
 
-void BackwardSampler::move(Index i, double step, const Panel& above_weights, const Batch& batch,
+void BackwardSampler::move(Index i, double step, const Panel& weights_above, const Batch& batch,
                            LayerState& layer) {
   Latent& state = latent_[i];
   Latent& above = latent_[i + 1];
@@ -82,7 +82,7 @@ void BackwardSampler::move(Index i, double step, const Panel& above_weights, con
   kernels().activate_shifted(spec_.activation, layer.predictor.data(), state.displacement.data(),
                              layer.predictor.size(), layer.output.data(), state.change.data());
   clamp_visible(spec_.layers[i], batch, layer.output);
-  multiply(state.change, above_weights, above.shift);
+  multiply(state.change, weights_above, above.shift);
 }
 
 void BackwardSampler::impute(const Parameters& parameters, const Batch& batch,

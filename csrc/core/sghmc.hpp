@@ -62,8 +62,9 @@ class BackwardSampler {
 
   void prepare(const Parameters& parameters, Index rows);
   void draw(Index i, const RandomStream& random, std::uint32_t iteration, int sweep);
-  // `above` are the weights into the next layer, `normal` has been drawn.
-  void move(Index i, double step, const Panel& above, const Batch& batch, LayerState& layer);
+  // Once its normals have been drawn and the residual above is known.
+  void move(Index i, double step, const Panel& weights_above, const Batch& batch,
+            LayerState& layer);
   void update_residual(Index i, const Batch& batch, const Panel& predictor,
                        std::span<const double> variances);
 

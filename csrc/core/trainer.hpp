@@ -68,8 +68,8 @@ class Trainer {
 
  private:
   void initialize();
-  PriorPass prior_pass(const StageOptions& stage, double spike) const;
   void initialize(LayerParameters& theta, std::uint32_t layer) const;
+  PriorPass prior_pass(const StageOptions& stage, double spike) const;
   void load(std::span<const Index> rows);
   // The rows cut into minibatches, the last of which may be shorter.
   std::vector<std::span<const Index>> batches(std::span<const Index> rows) const;
@@ -92,7 +92,7 @@ class Trainer {
   };
   // With `move`, rows with missing covariates take a step after they have been looked at.
   Evaluation evaluate(std::span<const Index> rows, bool move = false);
-  void add_squares(Evaluation& total) const;
+  void add_squares(Evaluation& total) const;  // of the batch
   double batch_weight() const;
   std::vector<double> layer_variances() const;
 
