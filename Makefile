@@ -2,12 +2,13 @@
 #   make demo        fit a simulated data set and print the summary beside the truth
 #   make test        C++ suite and the fast Python tests
 #   make test-slow   C++ suite and every Python test
+#   make test-cpp    C++ suite, and the seams that Python tests import
 #   make coverage    the fast Python tests, with the lines that they never run
 #   make bench       benchmarks
 #   make lint        formatting, lints, types and imports;  `make format` rewrites the formatting
 #   make docs        run the vignettes, render them to build/docs
 #   make clean       remove what was built;  `make distclean` removes the environment too
-# Needed: Python >= 3.10 with venv, make, a C++17 compiler.
+# Needed: Python >= 3.10 with venv, make, a C++20 compiler.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,8 +16,8 @@ JOBS ?= 2
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
-NATIVE := setup.py pyproject.toml $(shell find csrc -name '*.cpp' -o -name '*.hpp')
-CXX_FILES = $(shell find csrc tests/cpp -name '*.cpp' -o -name '*.hpp')
+NATIVE := setup.py pyproject.toml $(shell find csrc -type f)
+CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hpp')
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
@@ -37,7 +38,7 @@ test-slow: $(VENV)/installed $(VENV)/test test-cpp
 test-cpp: $(VENV)/ready
 	$(MAKE) --no-print-directory -j$(JOBS) -f tests/cpp/Makefile PY=$(PY)
 
-coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage
+coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage test-cpp
 	$(PY) -m coverage run -m pytest -q -m "not slow"
 	$(PY) -m coverage report
 

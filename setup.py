@@ -11,15 +11,21 @@ from pathlib import Path
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
 from setuptools import setup
 
-KERNELS = [f"csrc/kernels/{name}.cpp" for name in ("multiply", "pointwise", "random", "table")]
-OPTIMIZE = ["-O3", "-DNDEBUG", "-fno-math-errno", "-fno-trapping-math"]
+FLAGS_FILE = Path("csrc/kernels/flags.mk")
+
+
+def read_flags() -> dict[str, list[str]]:
+    """The assignments `NAME := words` of the file that the Makefile of the tests includes too."""
+    lines = FLAGS_FILE.read_text("utf-8").splitlines()
+    assignments = (line.split(" := ") for line in lines if line and not line.startswith("#"))
+    return {name: words.split() for name, words in assignments}
+
+
+FLAGS = read_flags()
+KERNELS = [f"csrc/kernels/{name}.cpp" for name in FLAGS["KERNELS"]]
+OPTIMIZE = [*FLAGS["OPTIMIZE"], "-DNDEBUG"]
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-X86_LEVELS = {
-    "v1": ["-march=x86-64"],
-    "v3": ["-march=x86-64-v3"],
-    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
-}
-LEVELS = X86_LEVELS if IS_X86 else {"portable": []}
+LEVELS = FLAGS["LEVELS_x86" if IS_X86 else "LEVELS_other"]
 
 
 def eigen_include_dir() -> str:
@@ -38,16 +44,18 @@ class BuildLevels(build_ext):
 
     def build_extension(self, ext: Pybind11Extension) -> None:
         """Compile the kernels of every level, add them to the link line, build the rest."""
-        for level, flags in LEVELS.items():
+        for level in LEVELS:
             for source in KERNELS:
-                # Without contraction the random numbers have the same bits at every level.
-                exact = ["-ffp-contract=off"] if source.endswith("random.cpp") else []
+                own = [
+                    *FLAGS.get(f"FLAGS_{level}", []),
+                    *FLAGS.get(f"FLAGS_{Path(source).stem}", []),
+                ]
                 ext.extra_objects += self.compiler.compile(
                     [source],
                     output_dir=str(Path(self.build_temp) / level),
                     macros=[("CSTONET_LEVEL", level)],
                     include_dirs=["csrc"],
-                    extra_postargs=["-std=c++17", "-fPIC", *OPTIMIZE, *flags, *exact],
+                    extra_postargs=["-fPIC", *FLAGS["STANDARD"], *OPTIMIZE, *own],
                 )
         super().build_extension(ext)
 
@@ -64,11 +72,16 @@ setup(
                 "csrc/kernels/dispatch.cpp",
             ],
             include_dirs=["csrc", eigen_include_dir()],
-            # Without these a change of a header or of a kernel would not be linked in again.
-            depends=[*KERNELS, *sorted(str(p) for p in Path("csrc").rglob("*.hpp"))],
+            # Without these a change of a header or of a kernel would not be linked in again. They
+            # also tell setuptools what else a source distribution needs.
+            depends=[
+                str(FLAGS_FILE),
+                *KERNELS,
+                *sorted(str(p) for p in Path("csrc").rglob("*.hpp")),
+            ],
             define_macros=[("CSTONET_X86_LEVELS", "1")] if IS_X86 else [],
             extra_compile_args=OPTIMIZE,
-            cxx_std=17,
+            cxx_std=int(FLAGS["STANDARD"][0].removeprefix("-std=c++")),
         )
     ],
     cmdclass={"build_ext": BuildLevels},

@@ -6,13 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.network.spec import NetworkSpec
-from cstonet.settings.options import (
-    OptimizerOptions,
-    PriorOptions,
-    SamplerOptions,
-    StageOptions,
-    TrainingOptions,
-)
+from cstonet.settings.options import TrainingOptions
 
 class Diverged(RuntimeError): ...
 
@@ -41,18 +35,6 @@ class TaskResult:
     def trace(self) -> NDArray[np.float64]: ...
     @property
     def failure(self) -> str: ...
-
-class SweepResult:
-    @property
-    def weight_gradients(self) -> list[NDArray[np.float32]]: ...
-    @property
-    def bias_gradients(self) -> list[NDArray[np.float32]]: ...
-    @property
-    def displacements(self) -> list[NDArray[np.float32]]: ...
-    @property
-    def outputs(self) -> list[NDArray[np.float32]]: ...
-    @property
-    def log_likelihood(self) -> NDArray[np.float64]: ...
 
 class Dataset:
     def __init__(
@@ -122,7 +104,9 @@ def train(
     structure: list[NDArray[np.float32]] | None = None,
     candidates: Candidates | None = None,
     trace: bool = True,
+    network_id: int = 0,
 ) -> list[TaskResult]: ...
+def trace_columns(network: NetworkSpec) -> list[str]: ...
 def predict(
     network: NetworkSpec,
     weights: list[NDArray[np.float32]],
@@ -133,78 +117,6 @@ def predict(
     clamp: NDArray[np.float32],
     threads: int,
 ) -> NDArray[np.float32]: ...
-
-# Seams for the NumPy twins of the tests.
-Stream = tuple[int, int, int]
-Arrays = list[NDArray[np.float32]]
-
-def prior_gradient(
-    w: NDArray[np.float32], inclusion: float, spike: float, slab: float
-) -> NDArray[np.float32]: ...
-def prior_threshold(inclusion: float, spike: float, slab: float) -> float: ...
-def prior_log_density(w: float, inclusion: float, spike: float, slab: float) -> float: ...
-def residual(
-    family: str, variance: float, y: NDArray[np.float32], eta: NDArray[np.float32]
-) -> NDArray[np.float32]: ...
-def log_density(
-    family: str, variance: float, y: NDArray[np.float32], eta: NDArray[np.float32]
-) -> NDArray[np.float64]: ...
-def sweep(
-    network: NetworkSpec,
-    sampler_options: SamplerOptions,
-    weights: Arrays,
-    biases: Arrays,
-    x: NDArray[np.float32],
-    visible: NDArray[np.float32],
-    row_weight: NDArray[np.float32],
-    variances: Sequence[float],
-    step: Sequence[float],
-    stream: Stream,
-    iteration: int,
-) -> SweepResult: ...
-def move_candidates(
-    network: NetworkSpec,
-    weights: Arrays,
-    biases: Arrays,
-    x: NDArray[np.float32],
-    candidates: Candidates,
-    visible: NDArray[np.float32],
-    variances: Sequence[float],
-    stream: Stream,
-    steps: int,
-) -> list[int]: ...
-def update(
-    network: NetworkSpec,
-    optimizer_options: OptimizerOptions,
-    weights: Arrays,
-    biases: Arrays,
-    weight_gradients: list[Arrays],
-    bias_gradients: list[Arrays],
-    batch_weight: float,
-    rate: Sequence[float],
-    layer_variance: Sequence[float],
-    prior: tuple[float, float, float],
-    prior_weight: float,
-    penalize_bias: bool,
-) -> tuple[Arrays, Arrays]: ...
-def normals(stream: Stream, purpose: int, a: int, b: int, n: int) -> NDArray[np.float32]: ...
-def random_bits(
-    key: tuple[int, int], counter: tuple[int, int, int], n: int
-) -> NDArray[np.uint32]: ...
-def activation(
-    kind: str, z: NDArray[np.float32], d: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]: ...
-def multiply(
-    a: NDArray[np.float32], b: NDArray[np.float32], transpose: bool
-) -> NDArray[np.float32]: ...
-def prune_and_trace(
-    network: NetworkSpec, weights: Arrays, biases: Arrays, threshold: float
-) -> tuple[Arrays, list[list[bool]]]: ...
-def bic(log_likelihood: float, nonzero: int, n: float) -> float: ...
-def rates_at(stage: StageOptions, epoch: int) -> list[float]: ...
-def steps_at(stage: StageOptions, epoch: int) -> list[float]: ...
-def spike_at(prior: PriorOptions, stage: StageOptions, epoch: int) -> float: ...
-def option_fields() -> dict[str, list[str]]: ...
 def levels() -> list[str]: ...
 def level() -> str: ...
 def use_level(name: str) -> None: ...

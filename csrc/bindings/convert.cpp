@@ -5,41 +5,23 @@
 #include "core/errors.hpp"
 
 namespace cstonet {
-namespace {
-
-Family family_from_name(const std::string& name) {
-  if (name == "gaussian") return Family::gaussian;
-  if (name == "bernoulli") return Family::bernoulli;
-  require(name == "categorical", "unknown family '" + name + "'");
-  return Family::categorical;
-}
-
-Activation activation_from_name(const std::string& name) {
-  if (name == "tanh") return Activation::tanh;
-  if (name == "sigmoid") return Activation::sigmoid;
-  require(name == "relu", "unknown activation '" + name + "'");
-  return Activation::relu;
-}
-
-}  // namespace
 
 NetworkSpec network_from_python(py::handle network) {
-  NetworkSpec spec;
-  spec.inputs = network.attr("inputs").cast<Index>();
-  spec.activation = activation_from_name(network.attr("activation").cast<std::string>());
+  NetworkSpec spec{.inputs = network.attr("inputs").cast<Index>(),
+                   .activation = from_python<Activation>(network.attr("activation")),
+                   .layers = {}};
   Index column = 0;
   for (py::handle layer : network.attr("layers")) {
     LayerSpec converted;
     for (py::handle item : layer) {
-      Block block;
-      block.family = family_from_name(item.attr("family").cast<std::string>());
-      block.size = item.attr("size").cast<Index>();
-      block.visible = item.attr("visible").cast<bool>();
-      block.feeds = item.attr("feeds").cast<bool>();
-      block.weight = item.attr("weight").cast<double>();
-      block.column = block.visible ? column : -1;
-      if (block.visible) column += block.size;
-      converted.blocks.push_back(block);
+      const bool visible = item.attr("visible").cast<bool>();
+      converted.blocks.push_back({.family = from_python<Family>(item.attr("family")),
+                                  .size = item.attr("size").cast<Index>(),
+                                  .visible = visible,
+                                  .feeds = item.attr("feeds").cast<bool>(),
+                                  .weight = item.attr("weight").cast<double>(),
+                                  .column = visible ? column : -1});
+      if (visible) column += converted.blocks.back().size;
     }
     spec.layers.push_back(std::move(converted));
   }
@@ -57,7 +39,7 @@ Parameters parameters_from_python(const NetworkSpec& spec, const py::list& weigh
     const Panel w = panel_from_array(weights[i].cast<FloatArray>());
     const Floats b = floats_from_array(biases[i].cast<FloatArray>());
     require(w.rows() == theta.weights.rows() && w.columns() == theta.weights.columns() &&
-                static_cast<Index>(b.size()) == w.columns(),
+                std::ssize(b) == w.columns(),
             "layer " + std::to_string(i + 1) + ": parameters do not fit the network");
     theta.weights = w;
     std::copy(b.begin(), b.end(), theta.bias.begin());
@@ -69,7 +51,7 @@ Panel panel_from_array(const FloatArray& array) {
   require(array.ndim() == 2, "a two-dimensional array is needed");
   Panel panel(array.shape(0), array.shape(1));
   for (Index i = 0; i < panel.rows(); ++i)
-    std::copy_n(array.data() + i * panel.columns(), panel.columns(), panel.row(i));
+    std::copy_n(array.data() + i * panel.columns(), panel.columns(), panel.row(i).begin());
   return panel;
 }
 
@@ -90,17 +72,29 @@ std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& da
   return columns;
 }
 
+std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data) {
+  std::vector<Index> rows = indices_from_array(array);
+  for (Index row : rows) require(row >= 0 && row < data.rows(), "a row does not exist");
+  return rows;
+}
+
 FloatArray array_from_panel(const Panel& panel) {
   FloatArray array({panel.rows(), panel.columns()});
   for (Index i = 0; i < panel.rows(); ++i)
-    std::copy_n(panel.row(i), panel.columns(), array.mutable_data() + i * panel.columns());
+    std::ranges::copy(panel.row(i), array.mutable_data() + i * panel.columns());
   return array;
 }
 
-FloatArray array_from_floats(const float* values, Index n) { return FloatArray(n, values); }
+FloatArray array_from_floats(std::span<const float> values) {
+  return FloatArray(std::ssize(values), values.data());
+}
 
-DoubleArray array_from_doubles(const std::vector<double>& values) {
-  return DoubleArray(static_cast<Index>(values.size()), values.data());
+DoubleArray array_from_doubles(std::span<const double> values) {
+  return DoubleArray(std::ssize(values), values.data());
+}
+
+FloatArray array_from_bias(const LayerParameters& theta) {
+  return array_from_floats(std::span(theta.bias).first(theta.weights.columns()));
 }
 
 namespace {
@@ -114,8 +108,18 @@ Source source_from_array(const py::array& x, const DoubleArray& center,
           "the covariates must be float32 or float64");
   require(center.size() == x.shape(1) && inverse_scale.size() == x.shape(1),
           "one center and one scale per covariate");
-  return {x.data(),     is_double,     x.shape(0),           x.shape(1), x.strides(0),
-          x.strides(1), center.data(), inverse_scale.data(), limit};
+  const auto view = [](const DoubleArray& values) {
+    return std::span<const double>(values.data(), values.size());
+  };
+  return {.data = x.data(),
+          .is_double = is_double,
+          .rows = x.shape(0),
+          .columns = x.shape(1),
+          .row_stride = x.strides(0),
+          .column_stride = x.strides(1),
+          .center = view(center),
+          .inverse_scale = view(inverse_scale),
+          .limit = limit};
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "bindings/names.hpp"
 #include "core/data.hpp"
 #include "core/network.hpp"
 #include "core/options.hpp"
@@ -20,17 +22,22 @@ using FloatArray = py::array_t<float, py::array::c_style>;
 using DoubleArray = py::array_t<double, py::array::c_style>;
 using IndexArray = py::array_t<std::int64_t, py::array::c_style>;
 
-template <class T, class = void>
-struct HasFields : std::false_type {};
+// A struct that lists its fields once, as those of core/options.hpp do.
 struct AnyVisitor {
   template <class T>
   void operator()(const char*, T&) {}
 };
 template <class T>
-struct HasFields<T, std::void_t<decltype(std::declval<T&>().fields(AnyVisitor{}))>>
-    : std::true_type {};
+concept HasFields = requires(T value) { value.fields(AnyVisitor{}); };
 
-// Copies a Python dataclass into the option struct with the same field names, recursively.
+template <class T>
+concept Enum = std::is_enum_v<T>;
+
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+
 template <class T>
 T from_python(py::handle object);
 
@@ -42,41 +49,23 @@ struct FieldReader {
   }
 };
 
-template <class T>
-struct IsVector : std::false_type {};
-template <class T>
-struct IsVector<std::vector<T>> : std::true_type {};
-
+// Copies a Python dataclass into the option struct with the same field names, recursively; words
+// become enums.
 template <class T>
 T from_python(py::handle object) {
-  if constexpr (HasFields<T>::value) {
-    T value;
+  if constexpr (HasFields<T>) {
+    T value{};
     value.fields(FieldReader{object});
     return value;
-  } else if constexpr (IsVector<T>::value) {
+  } else if constexpr (kIsVector<T>) {
     T values;
     for (py::handle item : object) values.push_back(from_python<typename T::value_type>(item));
     return values;
+  } else if constexpr (Enum<T>) {
+    return from_word<T>(object.cast<std::string>());
   } else {
     return object.cast<T>();
   }
-}
-
-// Names of a struct's fields, for the test that Python and C++ agree.
-struct FieldNames {
-  std::vector<std::string>& names;
-  template <class T>
-  void operator()(const char* name, T&) const {
-    names.emplace_back(name);
-  }
-};
-
-template <class T>
-std::vector<std::string> field_names() {
-  T value{};
-  std::vector<std::string> names;
-  value.fields(FieldNames{names});
-  return names;
 }
 
 NetworkSpec network_from_python(py::handle network);
@@ -86,11 +75,14 @@ Parameters parameters_from_python(const NetworkSpec& spec, const py::list& weigh
 Panel panel_from_array(const FloatArray& array);
 Floats floats_from_array(const FloatArray& array);
 std::vector<Index> indices_from_array(const IndexArray& array);
-// Numbers of covariates, each of which must exist.
+// Numbers of covariates, or of rows, each of which must exist.
 std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data);
+std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data);
 FloatArray array_from_panel(const Panel& panel);
-FloatArray array_from_floats(const float* values, Index n);
-DoubleArray array_from_doubles(const std::vector<double>& values);
+FloatArray array_from_floats(std::span<const float> values);
+DoubleArray array_from_doubles(std::span<const double> values);
+// The biases of a layer without their padding.
+FloatArray array_from_bias(const LayerParameters& theta);
 
 // The user's covariates as Python holds them: the arrays are kept alive beside the core's view.
 struct PyDataset {

@@ -1,4 +1,5 @@
 // The covariates, and what is computed from them column by column.
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -12,24 +13,22 @@ namespace cstonet {
 namespace {
 
 FloatArray gather(const PyDataset& dataset, const IndexArray& rows, const IndexArray& columns) {
-  const std::vector<Index> wanted = indices_from_array(rows);
+  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
   const std::vector<Index> subset = columns_from_array(columns, dataset.data);
-  for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
-  Panel out(static_cast<Index>(wanted.size()), static_cast<Index>(subset.size()));
-  dataset.data.gather(wanted.data(), static_cast<Index>(wanted.size()), &subset, out);
+  Panel out(std::ssize(wanted), std::ssize(subset));
+  dataset.data.gather(wanted, subset, out);
   return array_from_panel(out);
 }
 
 FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
                             const FloatArray& directions, int threads, const py::object& progress,
                             const std::optional<IndexArray>& covariates) {
-  const std::vector<Index> wanted = indices_from_array(rows);
-  std::vector<Index> columns(static_cast<std::size_t>(dataset.data.columns()));
+  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
+  std::vector<Index> columns(dataset.data.columns());
   std::iota(columns.begin(), columns.end(), Index{0});
   if (covariates) columns = columns_from_array(*covariates, dataset.data);
   const Panel g = panel_from_array(directions);
-  require(g.rows() == static_cast<Index>(wanted.size()), "one row of directions per row");
-  for (Index row : wanted) require(row >= 0 && row < dataset.data.rows(), "a row does not exist");
+  require(g.rows() == std::ssize(wanted), "one row of directions per row");
   Panel linear, square;
   Hooks hooks;
   run_released(hooks, progress, [&] {
@@ -38,8 +37,8 @@ FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
   const Index p = linear.rows(), k = linear.columns();
   FloatArray out({Index{2}, p, k});
   for (Index j = 0; j < p; ++j) {
-    std::copy_n(linear.row(j), k, out.mutable_data() + j * k);
-    std::copy_n(square.row(j), k, out.mutable_data() + (p + j) * k);
+    std::ranges::copy(linear.row(j), out.mutable_data() + j * k);
+    std::ranges::copy(square.row(j), out.mutable_data() + (p + j) * k);
   }
   return out;
 }

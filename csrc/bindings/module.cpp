@@ -9,5 +9,5 @@ PYBIND11_MODULE(_core, m) {
   cstonet::register_data(m);
   cstonet::register_missing(m);
   cstonet::register_train(m);
-  cstonet::register_seams(m);
+  cstonet::register_levels(m);
 }

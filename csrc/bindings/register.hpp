@@ -8,6 +8,6 @@ namespace cstonet {
 void register_data(pybind11::module_& m);
 void register_missing(pybind11::module_& m);
 void register_train(pybind11::module_& m);
-void register_seams(pybind11::module_& m);
+void register_levels(pybind11::module_& m);
 
 }  // namespace cstonet

@@ -1,4 +1,8 @@
 // Training and prediction.
+#include <algorithm>
+#include <limits>
+
+#include "bindings/call.hpp"
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
 #include "bindings/register.hpp"
@@ -16,25 +20,56 @@ py::list per_layer(const TaskResult& result, Get&& get) {
   return out;
 }
 
-// One row per epoch: stage, epoch, spike, nonzero, then the layers' likelihoods, then each visible
-// block's held-out likelihood and variance.
+// What a trace calls the visible blocks: those of the last layer are outcomes, those below it the
+// treatment; numbered where there are several.
+std::vector<std::string> block_names(const NetworkSpec& spec) {
+  const std::vector<VisibleBlock> blocks = visible_blocks(spec);
+  const auto is_outcome = [&](const VisibleBlock& v) { return v.layer == spec.hidden_layers(); };
+  const Index outcomes = std::ranges::count_if(blocks, is_outcome);
+  const Index treatments = std::ssize(blocks) - outcomes;
+  std::vector<std::string> names;
+  for (Index b = 0; b < treatments + outcomes; ++b) {
+    const bool outcome = b >= treatments;
+    std::string name = outcome ? "outcome" : "treatment";
+    if ((outcome ? outcomes : treatments) > 1)
+      name += std::to_string(1 + b - (outcome ? treatments : 0));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Names of the columns of a trace, in the order of trace_row.
+std::vector<std::string> trace_columns(const NetworkSpec& spec) {
+  std::vector<std::string> names{"stage", "epoch", "spike_variance", "nonzero"};
+  for (Index i = 0; i < spec.depth(); ++i)
+    names.push_back("log_likelihood_" + std::to_string(i + 1));
+  for (const std::string& block : block_names(spec)) {
+    names.push_back("held_out_" + block);
+    names.push_back(block + "_variance");
+  }
+  return names;
+}
+
+// One epoch's values, in the order of trace_columns.
+std::vector<double> trace_row(const EpochRecord& r) {
+  std::vector<double> row{static_cast<double>(r.stage), static_cast<double>(r.epoch), r.spike,
+                          static_cast<double>(r.nonzero)};
+  row.insert(row.end(), r.layer_likelihood.begin(), r.layer_likelihood.end());
+  for (std::size_t b = 0; b < r.variances.size(); ++b) {
+    row.push_back(r.validation.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                       : r.validation[b]);
+    row.push_back(r.variances[b]);
+  }
+  return row;
+}
+
 DoubleArray trace_array(const TaskResult& result) {
   std::vector<std::vector<double>> rows;
-  for (const EpochRecord& r : result.trace) {
-    std::vector<double> row{static_cast<double>(r.stage), static_cast<double>(r.epoch), r.spike,
-                            static_cast<double>(r.nonzero)};
-    row.insert(row.end(), r.layer_likelihood.begin(), r.layer_likelihood.end());
-    for (std::size_t b = 0; b < r.variances.size(); ++b) {
-      row.push_back(r.validation.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                         : r.validation[b]);
-      row.push_back(r.variances[b]);
-    }
-    rows.push_back(std::move(row));
-  }
+  for (const EpochRecord& record : result.trace) rows.push_back(trace_row(record));
   const std::size_t columns = rows.empty() ? 0 : rows.front().size();
   DoubleArray out({rows.size(), columns});
   for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy(rows[i].begin(), rows[i].end(), out.mutable_data() + i * columns);
+    std::ranges::copy(rows[i], out.mutable_data() + i * columns);
   return out;
 }
 
@@ -43,7 +78,7 @@ std::vector<Panel> structure_from_python(const NetworkSpec& spec, const py::obje
   std::vector<Panel> allowed;
   if (structure.is_none()) return allowed;
   for (py::handle item : structure) allowed.push_back(panel_from_array(item.cast<FloatArray>()));
-  require(static_cast<Index>(allowed.size()) == spec.depth(), "one structure matrix per layer");
+  require(std::ssize(allowed) == spec.depth(), "one structure matrix per layer");
   const Parameters shapes(spec);
   for (std::size_t i = 0; i < allowed.size(); ++i)
     require(allowed[i].rows() == shapes.layers[i].weights.rows() &&
@@ -52,52 +87,74 @@ std::vector<Panel> structure_from_python(const NetworkSpec& spec, const py::obje
   return allowed;
 }
 
-std::vector<TaskResult> train(py::object network, py::object options, const PyDataset& dataset,
-                              const IndexArray& inputs, const FloatArray& visible,
-                              const FloatArray& row_weight, const py::list& tasks,
-                              std::uint64_t seed, int threads, const py::object& progress,
-                              const py::object& structure, const Candidates* candidates,
-                              bool trace) {
-  const NetworkSpec spec = network_from_python(network);
-  const auto training = from_python<TrainingOptions>(options);
-  const Dataset& data = dataset.data;
-  const std::vector<Index> columns = columns_from_array(inputs, data);
-  const Panel values = panel_from_array(visible);
-  const Floats weights = floats_from_array(row_weight);
-  require(static_cast<Index>(columns.size()) == spec.inputs, "one covariate per network input");
-  require(values.rows() == data.rows() && values.columns() == spec.visible_columns(),
-          "one row per observation and one column per visible unit");
-  require(static_cast<Index>(weights.size()) == data.rows(), "one weight per row");
-  require(static_cast<Index>(training.sampler.variance.size()) == spec.hidden_layers(),
+struct TrainCall {
+  py::object network, options;
+  const PyDataset* data = nullptr;
+  IndexArray inputs;
+  FloatArray visible, row_weight;
+  py::list tasks;  // of (fold, start, rows to fit, rows to validate)
+  std::uint64_t seed = 0;
+  int threads = 1;
+  py::object progress, structure;
+  const Candidates* candidates = nullptr;
+  bool trace = true;
+  std::uint64_t network_id = 0;
+};
+
+void check_options(const TrainingOptions& options, const NetworkSpec& spec) {
+  require(std::ssize(options.sampler.variance) == spec.hidden_layers(),
           "one latent variance per hidden layer");
-  for (const StageOptions& stage : training.stages)
-    require(static_cast<Index>(stage.rate.size()) == spec.depth() &&
-                static_cast<Index>(stage.step.size()) == spec.hidden_layers(),
-            "one rate per layer and one step per hidden layer");
-  if (candidates)
-    require(candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
+  for (const StageOptions& stage : options.stages)
+    require(
+        std::ssize(stage.rate) == spec.depth() && std::ssize(stage.step) == spec.hidden_layers(),
+        "one rate per layer and one step per hidden layer");
+}
+
+std::vector<Task> tasks_from_python(const py::list& tasks, const Dataset& data) {
   std::vector<Task> work;
   for (py::handle item : tasks) {
     const auto t = item.cast<py::tuple>();
-    work.push_back({t[0].cast<Index>(), t[1].cast<Index>(),
-                    indices_from_array(t[2].cast<IndexArray>()),
-                    indices_from_array(t[3].cast<IndexArray>())});
-    for (const auto* rows : {&work.back().fit_rows, &work.back().validation_rows})
-      for (Index row : *rows)
-        require(row >= 0 && row < data.rows(), "a task names a row that does not exist");
+    work.push_back({.fold = t[0].cast<Index>(),
+                    .start = t[1].cast<Index>(),
+                    .fit_rows = rows_from_array(t[2].cast<IndexArray>(), data),
+                    .validation_rows = rows_from_array(t[3].cast<IndexArray>(), data)});
     require(!work.back().fit_rows.empty(), "a task has no rows");
   }
+  return work;
+}
 
-  const std::vector<Panel> allowed = structure_from_python(spec, structure);
-  std::vector<TaskResult> results(work.size());
+std::vector<TaskResult> train(const TrainCall& call) {
+  const NetworkSpec spec = network_from_python(call.network);
+  const auto options = from_python<TrainingOptions>(call.options);
+  check_options(options, spec);
+  const Dataset& data = call.data->data;
+  const std::vector<Index> inputs = columns_from_array(call.inputs, data);
+  const Panel visible = panel_from_array(call.visible);
+  const Floats row_weight = floats_from_array(call.row_weight);
+  require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
+  require(visible.rows() == data.rows() && visible.columns() == spec.visible_columns(),
+          "one row per observation and one column per visible unit");
+  require(std::ssize(row_weight) == data.rows(), "one weight per row");
+  if (call.candidates)
+    require(call.candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
+  const std::vector<Task> tasks = tasks_from_python(call.tasks, data);
+  const std::vector<Panel> structure = structure_from_python(spec, call.structure);
+  const Problem problem{.spec = spec,
+                        .options = options,
+                        .data = data,
+                        .inputs = inputs,
+                        .visible = visible,
+                        .row_weight = row_weight,
+                        .structure = structure,
+                        .seed = call.seed,
+                        .network = call.network_id,
+                        .candidates = call.candidates,
+                        .trace = call.trace};
+  std::vector<TaskResult> results(tasks.size());
   Hooks hooks;
-  run_released(hooks, progress, [&] {
-    const Problem problem{spec,    training, data, columns,    values,
-                          weights, allowed,  seed, candidates, trace};
-    run_tasks(static_cast<long>(work.size()), threads, hooks, [&](long i) {
-      const auto at = static_cast<std::size_t>(i);
-      results[at] = Trainer(problem, work[at], hooks).run();
-    });
+  run_released(hooks, call.progress, [&] {
+    run_tasks(std::ssize(tasks), call.threads, hooks,
+              [&](long i) { results[i] = Trainer(problem, tasks[i], hooks).run(); });
   });
   return results;
 }
@@ -110,73 +167,68 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const Dataset& data = dataset.data;
   const std::vector<Index> columns = columns_from_array(inputs, data);
-  const std::vector<Index> wanted = indices_from_array(rows);
+  const std::vector<Index> wanted = rows_from_array(rows, data);
   const Panel settings = panel_from_array(clamp);
-  for (Index row : wanted) require(row >= 0 && row < data.rows(), "a row does not exist");
 
   std::vector<Panel> out;
   Hooks hooks;
   run_released(hooks, py::none(), [&] {
     out = predict(spec, parameters, columns, data, wanted, settings, threads, hooks);
   });
-  const auto settings_n = static_cast<Index>(out.size());
-  const auto n = static_cast<Index>(wanted.size());
-  const Index units = spec.visible_columns();
-  FloatArray array({settings_n, n, units});
-  for (Index s = 0; s < settings_n; ++s)
+  const Index n = std::ssize(wanted), units = spec.visible_columns();
+  FloatArray array({settings.rows(), n, units});
+  for (Index s = 0; s < settings.rows(); ++s)
     for (Index i = 0; i < n; ++i)
-      std::copy_n(out[static_cast<std::size_t>(s)].row(i), units,
-                  array.mutable_data() + (s * n + i) * units);
+      std::ranges::copy(out[s].row(i), array.mutable_data() + (s * n + i) * units);
   return array;
+}
+
+void register_result(py::module_& m) {
+  const auto weights = [](const LayerParameters& theta) { return array_from_panel(theta.weights); };
+  const auto masks = [](const LayerParameters& theta) { return array_from_panel(theta.mask); };
+  using Result = TaskResult;
+  py::class_<Result>(m, "TaskResult")
+      .def_property_readonly("weights", [=](const Result& r) { return per_layer(r, weights); })
+      .def_property_readonly("masks", [=](const Result& r) { return per_layer(r, masks); })
+      .def_property_readonly("biases",
+                             [](const Result& r) { return per_layer(r, array_from_bias); })
+      .def_property_readonly("inputs",
+                             [](const Result& r) {
+                               return py::array_t<std::int64_t>(std::ssize(r.inputs),
+                                                                r.inputs.data());
+                             })
+      .def_property_readonly("variances",
+                             [](const Result& r) { return array_from_doubles(r.variances); })
+      .def_property_readonly("log_likelihood",
+                             [](const Result& r) { return array_from_doubles(r.log_likelihood); })
+      .def_readonly("bic", &Result::bic)
+      .def_readonly("rows", &Result::rows)
+      .def_property_readonly("nonzero",
+                             [](const Result& r) { return r.parameters.nonzero_weights(); })
+      .def_readonly("reaches", &Result::reaches)
+      .def_property_readonly("trace", trace_array)
+      .def_readonly("failure", &Result::failure);
 }
 
 }  // namespace
 
 void register_train(py::module_& m) {
-  py::class_<TaskResult>(m, "TaskResult")
-      .def_property_readonly("weights",
-                             [](const TaskResult& r) {
-                               return per_layer(r, [](const LayerParameters& theta) {
-                                 return array_from_panel(theta.weights);
-                               });
-                             })
-      .def_property_readonly("masks",
-                             [](const TaskResult& r) {
-                               return per_layer(r, [](const LayerParameters& theta) {
-                                 return array_from_panel(theta.mask);
-                               });
-                             })
-      .def_property_readonly("biases",
-                             [](const TaskResult& r) {
-                               return per_layer(r, [](const LayerParameters& theta) {
-                                 return array_from_floats(theta.bias.data(),
-                                                          theta.weights.columns());
-                               });
-                             })
-      .def_property_readonly("inputs",
-                             [](const TaskResult& r) {
-                               return py::array_t<std::int64_t>(static_cast<Index>(r.inputs.size()),
-                                                                r.inputs.data());
-                             })
-      .def_property_readonly("variances",
-                             [](const TaskResult& r) { return array_from_doubles(r.variances); })
-      .def_property_readonly(
-          "log_likelihood",
-          [](const TaskResult& r) { return array_from_doubles(r.log_likelihood); })
-      .def_readonly("bic", &TaskResult::bic)
-      .def_readonly("rows", &TaskResult::rows)
-      .def_property_readonly("nonzero",
-                             [](const TaskResult& r) { return r.parameters.nonzero_weights(); })
-      .def_readonly("reaches", &TaskResult::reaches)
-      .def_property_readonly("trace", trace_array)
-      .def_readonly("failure", &TaskResult::failure);
-
-  m.def("train", train, py::arg("network"), py::arg("options"), py::arg("data"), py::arg("inputs"),
+  register_result(m);
+  using Call = TrainCall;
+  m.def("train",
+        unpacked(train, &Call::network, &Call::options, &Call::data, &Call::inputs, &Call::visible,
+                 &Call::row_weight, &Call::tasks, &Call::seed, &Call::threads, &Call::progress,
+                 &Call::structure, &Call::candidates, &Call::trace, &Call::network_id),
+        py::arg("network"), py::arg("options"), py::arg("data").none(false), py::arg("inputs"),
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
         py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
-        py::arg("trace") = true);
+        py::arg("trace") = true, py::arg("network_id") = 0);
+  m.def(
+      "trace_columns",
+      [](py::object network) { return trace_columns(network_from_python(network)); },
+      py::arg("network"));
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));

@@ -3,7 +3,7 @@
 // linear predictor (the residual).
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "core/types.hpp"
 
@@ -20,16 +20,38 @@ struct Block {
   Index column;   // first column among the visible data (visible blocks only)
 };
 
-// residual(i, j) = d log π / d η(i, j) for the block's `size` units.
-//   gaussian: (y - η)/σ²;  bernoulli: y - 1/(1+e^-η);  categorical: y_j - e^η_j / (1 + Σ e^η).
-// y, eta and residual point at the block's first unit; *_row are row strides.
-void visible_residual(const Block& block, double variance, Index rows, const float* y, Index y_row,
-                      const float* eta, Index eta_row, float* residual, Index residual_row);
+// A visible block and where it stands in a network.
+struct VisibleBlock {
+  Index layer;
+  Index unit;  // its first among the layer's
+  Block block;
 
-// log π(y | η) of one row of a visible block, without the factor `weight`.
-double log_density(Family family, Index size, double variance, const float* y, const float* eta);
+  // What was observed in a row of the visible data.
+  std::span<const float> observed(const Panel& visible, Index row) const {
+    return visible.row(row).subspan(block.column, block.size);
+  }
+  // The block's entries in a row of a panel with one column per unit of the layer.
+  std::span<const float> units(const Panel& panel, Index row) const {
+    return panel.row(row).subspan(unit, block.size);
+  }
+  std::span<float> units(Panel& panel, Index row) const {
+    return panel.row(row).subspan(unit, block.size);
+  }
+};
 
 // Mean of each unit given its linear predictor: η, 1/(1+e^-η), softmax without the first level.
-void mean_from_predictor(Family family, Index size, const float* eta, float* mean);
+void mean_from_predictor(Family family, std::span<const float> eta, std::span<float> mean);
+
+// log π(y | η) of the units of a block, without the factor `weight`.
+double log_density(Family family, double variance, std::span<const float> y,
+                   std::span<const float> eta);
+// The same for a visible block in a row of the data, given its layer's linear predictors.
+double log_density(const VisibleBlock& v, double variance, const Panel& visible,
+                   const Panel& predictor, Index row);
+
+// Writes d log π / d η of the block's units into `residual`, for every row.
+//   gaussian: (y - η)/σ²;  bernoulli: y - 1/(1+e^-η);  categorical: y_j - e^η_j / (1 + Σ e^η).
+void visible_residual(const VisibleBlock& v, double variance, const Panel& visible,
+                      const Panel& predictor, Panel& residual);
 
 }  // namespace cstonet

@@ -2,20 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/types.hpp"
 
 namespace cstonet {
 
-// A user's matrix: float32 or float64, any strides (C order, F order, slices, memory maps).
+// A user's matrix: float32 or float64, any strides (C order, F order, slices, memory maps). A view:
+// whoever makes it keeps the arrays alive.
 struct Source {
   const void* data;
   bool is_double;
   Index rows, columns;
   Index row_stride, column_stride;  // in bytes
-  const double* center;             // standardised value = (x - center) * inverse_scale
-  const double* inverse_scale;
+  std::span<const double> center;   // standardised value = (x - center) * inverse_scale
+  std::span<const double> inverse_scale;
   double limit;  // standardised values are held within [-limit, limit]: one outlier must not rule
 
   float at(Index row, Index column) const;
@@ -27,8 +29,8 @@ struct Gaps {
   std::vector<Index> first;   // rows + 1
   std::vector<Index> column;  // of each entry
 
-  Index rows() const { return static_cast<Index>(first.size()) - 1; }
-  Index entries() const { return static_cast<Index>(column.size()); }
+  Index rows() const { return std::ssize(first) - 1; }
+  Index entries() const { return std::ssize(column); }
   // Throws unless the entries are listed as above and lie in this many columns.
   void validate(Index columns) const;
 };
@@ -47,16 +49,15 @@ class Dataset {
   Index columns() const { return source_.columns; }
   bool is_packed() const { return packed_ != nullptr; }
 
-  // out.row(i) = standardised row rows[i]; all columns, or the listed ones.
-  void gather(const Index* rows, Index count, const std::vector<Index>* columns, Panel& out) const;
+  // out.row(i) = the listed columns of the standardised row rows[i].
+  void gather(std::span<const Index> rows, std::span<const Index> columns, Panel& out) const;
   // The same for a run of neighbouring columns, as many as `out` has.
-  void gather_run(const Index* rows, Index count, Index first_column, Panel& out) const;
+  void gather_run(std::span<const Index> rows, Index first_column, Panel& out) const;
 
  private:
-  // Puts the values of the row's missing entries among `width` columns that start at `to`: the
-  // listed columns, or the run that begins with column `first`.
-  void fill(Index row, const std::vector<Index>* columns, Index first, Index width,
-            float* to) const;
+  // Calls put(column, value) for every missing entry of a row.
+  template <class Put>
+  void for_gaps(Index row, Put&& put) const;
 
   Source source_;
   std::shared_ptr<const Panel> packed_;

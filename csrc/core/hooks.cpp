@@ -14,7 +14,7 @@ namespace cstonet {
 
 void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(long)>& task) {
   if (count <= 0) return;
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(count));
+  std::vector<std::exception_ptr> failures(count);
   std::atomic<long> next{0};
   std::mutex mutex;
   std::condition_variable finished;
@@ -27,7 +27,7 @@ void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(l
         hooks.check();
         task(i);
       } catch (...) {
-        failures[static_cast<std::size_t>(i)] = std::current_exception();
+        failures[i] = std::current_exception();
         hooks.stop = true;  // the answer is lost: let the other tasks end early
       }
     }

@@ -15,138 +15,142 @@ constexpr Index kRowsPerTask = 16;
 void Candidates::prepare(Index columns) {
   gaps.validate(columns);
   rows.clear();
-  slot.assign(static_cast<std::size_t>(gaps.rows()), -1);
+  slot.assign(gaps.rows(), -1);
   for (Index i = 0; i < gaps.rows(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (gaps.first[at] == gaps.first[at + 1]) continue;
-    slot[at] = static_cast<Index>(rows.size());
+    if (gaps.first[i] == gaps.first[i + 1]) continue;
+    slot[i] = std::ssize(rows);
     rows.push_back(i);
   }
   require(draws > 0, "a row with gaps needs candidates");
   require(values.rows() == gaps.entries() && values.columns() == draws,
           "one value per missing entry and candidate");
-  require(log_weight.rows() == static_cast<Index>(rows.size()) && log_weight.columns() == draws,
+  require(log_weight.rows() == std::ssize(rows) && log_weight.columns() == draws,
           "one weight per row with gaps and candidate");
 }
 
-CandidateInputs::CandidateInputs(const Candidates& candidates, const std::vector<Index>& inputs,
-                                 Index columns)
-    : candidates_(candidates), position_(static_cast<std::size_t>(columns), -1) {
-  for (std::size_t j = 0; j < inputs.size(); ++j)
-    position_[static_cast<std::size_t>(inputs[j])] = static_cast<Index>(j);
+CandidateInputs::CandidateInputs(std::span<const Index> inputs, Index columns)
+    : position_(columns, -1) {
+  for (Index j = 0; j < std::ssize(inputs); ++j) position_[inputs[j]] = j;
 }
 
-void CandidateInputs::put(Index row, Index draw, float* inputs) const {
-  const auto at = static_cast<std::size_t>(row);
-  const Gaps& gaps = candidates_.gaps;
-  for (Index e = gaps.first[at]; e < gaps.first[at + 1]; ++e) {
-    const Index column = gaps.column[static_cast<std::size_t>(e)];
-    const Index j = position_[static_cast<std::size_t>(column)];
-    if (j >= 0) inputs[j] = candidates_.values(e, draw);
+void CandidateInputs::put(const Candidates& candidates, Index row, Index draw,
+                          std::span<float> inputs) const {
+  const Gaps& gaps = candidates.gaps;
+  for (Index e = gaps.first[row]; e < gaps.first[row + 1]; ++e) {
+    const Index j = position_[gaps.column[e]];
+    if (j >= 0) inputs[j] = candidates.values(e, draw);
   }
 }
 
-Imputer::Imputer(const Candidates& candidates, Index batch_rows)
-    : candidates_(candidates), batch_rows_(batch_rows), current_(candidates.rows.size(), 0) {}
-
-void Imputer::connect(const std::vector<Index>& inputs, Index columns) {
-  inputs_.clear();
-  inputs_.emplace_back(candidates_, inputs, columns);
-  proposal_.inputs.reshape(batch_rows_, static_cast<Index>(inputs.size()));
+Imputer::Imputer(const Candidates& candidates, Index batch_rows, std::span<const Index> inputs,
+                 Index columns)
+    : candidates_(candidates),
+      batch_rows_(batch_rows),
+      inputs_(inputs, columns),
+      current_(candidates.rows.size(), 0) {
+  connect(inputs, columns);
 }
 
-void Imputer::fill(Index row, float* inputs) const {
-  const Index slot = candidates_.slot[static_cast<std::size_t>(row)];
-  if (slot >= 0) inputs_.front().put(row, current_[static_cast<std::size_t>(slot)], inputs);
+void Imputer::connect(std::span<const Index> inputs, Index columns) {
+  inputs_ = CandidateInputs(inputs, columns);
+  proposal_.inputs.reshape(batch_rows_, std::ssize(inputs));
 }
 
-void Imputer::move(const NetworkSpec& spec, const Parameters& parameters, const Index* rows,
-                   const Batch& batch, const std::vector<LayerState>& states,
-                   const std::vector<double>& variances, const RandomStream& random,
-                   std::uint32_t iteration, std::uint32_t stream) {
-  std::vector<Index> moving;
-  for (Index i = 0; i < batch.rows(); ++i)
-    if (candidates_.slot[static_cast<std::size_t>(rows[i])] >= 0) moving.push_back(i);
-  if (moving.empty()) return;
-  const auto count = static_cast<Index>(moving.size());
-  // Two uniforms per row: which candidate is proposed, and whether it is taken.
-  std::vector<float> uniform(static_cast<std::size_t>(2 * count));
-  random.uniforms(Purpose::candidates, iteration, stream, 2 * count, uniform.data());
+void Imputer::fill(Index row, std::span<float> inputs) const {
+  const Index slot = candidates_.slot[row];
+  if (slot >= 0) inputs_.put(candidates_, row, current_[slot], inputs);
+}
 
+std::vector<Index> Imputer::moving(std::span<const Index> rows) const {
+  std::vector<Index> found;
+  for (Index i = 0; i < std::ssize(rows); ++i)
+    if (candidates_.slot[rows[i]] >= 0) found.push_back(i);
+  return found;
+}
+
+void Imputer::propose(const Model& model, std::span<const Index> rows, const Batch& batch,
+                      std::span<const Index> moving, std::span<const Index> proposed) {
   if (proposal_states_.empty()) {
-    allocate(spec, batch_rows_, proposal_states_);
+    allocate(model.spec, batch_rows_, proposal_states_);
     proposal_.visible.reshape(batch_rows_, batch.visible.columns());
   }
-  proposal_.inputs.set_rows(count);
-  proposal_.visible.set_rows(count);
-  std::vector<Index> proposed(moving.size());
-  for (Index i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const Index from = moving[at];
-    proposed[at] =
-        std::min(static_cast<Index>(uniform[2 * at] * static_cast<float>(candidates_.draws)),
-                 candidates_.draws - 1);
-    std::copy_n(batch.inputs.row(from), batch.inputs.columns(), proposal_.inputs.row(i));
-    std::copy_n(batch.visible.row(from), batch.visible.columns(), proposal_.visible.row(i));
-    inputs_.front().put(rows[from], proposed[at], proposal_.inputs.row(i));
-  }
-  forward(spec, parameters, proposal_, proposal_states_);
-  const std::vector<VisibleBlock> blocks = visible_blocks(spec);
-  for (Index i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const Index slot = candidates_.slot[static_cast<std::size_t>(rows[moving[at]])];
-    Index& current = current_[static_cast<std::size_t>(slot)];
-    const double gain = row_log_likelihood(blocks, proposal_, proposal_states_, variances, i) +
-                        candidates_.log_weight(slot, proposed[at]) -
-                        row_log_likelihood(blocks, batch, states, variances, moving[at]) -
-                        candidates_.log_weight(slot, current);
-    if (std::log(static_cast<double>(uniform[2 * at + 1])) < gain) current = proposed[at];
+  proposal_.inputs.set_rows(std::ssize(moving));
+  proposal_.visible.set_rows(std::ssize(moving));
+  for (Index i = 0; i < std::ssize(moving); ++i) {
+    const Index from = moving[i];
+    std::ranges::copy(batch.inputs.row(from), proposal_.inputs.row(i).begin());
+    std::ranges::copy(batch.visible.row(from), proposal_.visible.row(i).begin());
+    inputs_.put(candidates_, rows[from], proposed[i], proposal_.inputs.row(i));
   }
 }
 
-double row_log_likelihood(const std::vector<VisibleBlock>& blocks, const Batch& batch,
-                          const std::vector<LayerState>& states,
-                          const std::vector<double>& variances, Index row) {
-  double total = 0.0;
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const VisibleBlock& v = blocks[b];
-    const Panel& z = states[static_cast<std::size_t>(v.layer)].predictor;
-    total += log_density(v.block.family, v.block.size, variances[b],
-                         batch.visible.row(row) + v.block.column, z.row(row) + v.unit);
+void Imputer::move(const Model& model, std::span<const Index> rows, const Batch& batch,
+                   const std::vector<LayerState>& states, const RandomStream& random,
+                   std::uint32_t iteration, std::uint32_t stream) {
+  const std::vector<Index> at = moving(rows);
+  if (at.empty()) return;
+  const Index count = std::ssize(at);
+  // Two uniforms per row: which candidate is proposed, and whether it is taken.
+  std::vector<float> uniform(2 * count);
+  random.uniforms(Purpose::candidates, iteration, stream, uniform);
+  std::vector<Index> proposed(count);
+  for (Index i = 0; i < count; ++i)
+    proposed[i] =
+        std::min(static_cast<Index>(uniform[2 * i] * static_cast<float>(candidates_.draws)),
+                 candidates_.draws - 1);
+  propose(model, rows, batch, at, proposed);
+  forward(model.spec, model.parameters, proposal_, proposal_states_);
+  const std::vector<VisibleBlock> blocks = visible_blocks(model.spec);
+  for (Index i = 0; i < count; ++i) {
+    const Index slot = candidates_.slot[rows[at[i]]];
+    Index& current = current_[slot];
+    const double gain =
+        row_log_likelihood(blocks, proposal_, proposal_states_, model.variances, i) +
+        candidates_.log_weight(slot, proposed[i]) -
+        row_log_likelihood(blocks, batch, states, model.variances, at[i]) -
+        candidates_.log_weight(slot, current);
+    if (std::log(double{uniform[2 * i + 1]}) < gain) current = proposed[i];
   }
+}
+
+double row_log_likelihood(std::span<const VisibleBlock> blocks, const Batch& batch,
+                          const std::vector<LayerState>& states, std::span<const double> variances,
+                          Index row) {
+  double total = 0.0;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    total +=
+        log_density(blocks[b], variances[b], batch.visible, states[blocks[b].layer].predictor, row);
   return total;
 }
 
-void candidate_log_likelihood(const NetworkSpec& spec, const Parameters& parameters,
-                              const std::vector<Index>& inputs, const Dataset& data,
-                              const Candidates& candidates, const Panel& visible,
-                              const std::vector<double>& variances, int threads, Hooks& hooks,
-                              Panel& out) {
-  const auto n = static_cast<Index>(candidates.rows.size());
-  const Index draws = candidates.draws;
-  const std::vector<VisibleBlock> blocks = visible_blocks(spec);
-  const CandidateInputs places(candidates, inputs, data.columns());
-  out.reshape(n, draws);
+Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs,
+                               const Dataset& data, const Candidates& candidates,
+                               const Panel& visible, int threads, Hooks& hooks) {
+  const Index n = std::ssize(candidates.rows), draws = candidates.draws;
+  const std::vector<VisibleBlock> blocks = visible_blocks(model.spec);
+  const CandidateInputs places(inputs, data.columns());
+  Panel out(n, draws);
   run_tasks((n + kRowsPerTask - 1) / kRowsPerTask, threads, hooks, [&](long task) {
-    Batch batch;
-    batch.inputs.reshape(draws, spec.inputs);
-    batch.visible.reshape(draws, visible.columns());
+    Batch batch{.inputs = Panel(draws, model.spec.inputs),
+                .visible = Panel(draws, visible.columns()),
+                .weight = {}};
     std::vector<LayerState> states;
-    allocate(spec, draws, states);
+    allocate(model.spec, draws, states);
     const Index first = task * kRowsPerTask;
     for (Index slot = first; slot < std::min(first + kRowsPerTask, n); ++slot) {
-      const Index row = candidates.rows[static_cast<std::size_t>(slot)];
-      const std::vector<Index> copies(static_cast<std::size_t>(draws), row);
-      data.gather(copies.data(), draws, &inputs, batch.inputs);
+      const Index row = candidates.rows[slot];
+      data.gather(std::vector<Index>(draws, row), inputs, batch.inputs);
       for (Index k = 0; k < draws; ++k) {
-        std::copy_n(visible.row(row), visible.columns(), batch.visible.row(k));
-        places.put(row, k, batch.inputs.row(k));
+        std::ranges::copy(visible.row(row), batch.visible.row(k).begin());
+        places.put(candidates, row, k, batch.inputs.row(k));
       }
-      forward(spec, parameters, batch, states);
+      forward(model.spec, model.parameters, batch, states);
       for (Index k = 0; k < draws; ++k)
-        out(slot, k) = static_cast<float>(row_log_likelihood(blocks, batch, states, variances, k));
+        out(slot, k) =
+            static_cast<float>(row_log_likelihood(blocks, batch, states, model.variances, k));
     }
   });
+  return out;
 }
 
 }  // namespace cstonet

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/data.hpp"
@@ -27,54 +28,58 @@ struct Candidates {
   void prepare(Index columns);
 };
 
-// Which entries feed which inputs of a network; puts candidates into rows of its inputs.
+// Which columns feed which inputs of a network; puts candidates into rows of its inputs.
 class CandidateInputs {
  public:
-  CandidateInputs(const Candidates& candidates, const std::vector<Index>& inputs, Index columns);
-  void put(Index row, Index draw, float* inputs) const;
+  CandidateInputs(std::span<const Index> inputs, Index columns);
+  void put(const Candidates& candidates, Index row, Index draw, std::span<float> inputs) const;
 
  private:
-  const Candidates& candidates_;
   std::vector<Index> position_;  // of each column among the inputs, or -1
 };
 
+// Which candidate every row holds. The candidates are shared by all tasks and outlive the imputer.
 class Imputer {
  public:
-  Imputer(const Candidates& candidates, Index batch_rows);
+  Imputer(const Candidates& candidates, Index batch_rows, std::span<const Index> inputs,
+          Index columns);
 
   // The network reads these covariates from now on.
-  void connect(const std::vector<Index>& inputs, Index columns);
+  void connect(std::span<const Index> inputs, Index columns);
   // Puts the current candidate of a row into its inputs.
-  void fill(Index row, float* inputs) const;
+  void fill(Index row, std::span<float> inputs) const;
   // One step for every row of the batch that has candidates. `states` come from forward() at the
   // current candidates; (iteration, stream) name the random numbers. The batch stays as it is.
-  void move(const NetworkSpec& spec, const Parameters& parameters, const Index* rows,
-            const Batch& batch, const std::vector<LayerState>& states,
-            const std::vector<double>& variances, const RandomStream& random,
+  void move(const Model& model, std::span<const Index> rows, const Batch& batch,
+            const std::vector<LayerState>& states, const RandomStream& random,
             std::uint32_t iteration, std::uint32_t stream);
 
   // Current candidate of each row that has some.
   const std::vector<Index>& current() const { return current_; }
 
  private:
+  // Positions in the batch of the rows that have candidates.
+  std::vector<Index> moving(std::span<const Index> rows) const;
+  // Copies these rows into the proposal, each with the candidate proposed for it.
+  void propose(const Model& model, std::span<const Index> rows, const Batch& batch,
+               std::span<const Index> moving, std::span<const Index> proposed);
+
   const Candidates& candidates_;
   Index batch_rows_;
-  std::vector<CandidateInputs> inputs_;  // one, once connected
+  CandidateInputs inputs_;
   std::vector<Index> current_;
   Batch proposal_;
   std::vector<LayerState> proposal_states_;
 };
 
 // Log-likelihood of all visible units of one row of a batch under the noise-free network.
-double row_log_likelihood(const std::vector<VisibleBlock>& blocks, const Batch& batch,
-                          const std::vector<LayerState>& states,
-                          const std::vector<double>& variances, Index row);
+double row_log_likelihood(std::span<const VisibleBlock> blocks, const Batch& batch,
+                          const std::vector<LayerState>& states, std::span<const double> variances,
+                          Index row);
 
-// The same for every row with candidates at each of them; out is rows with candidates x draws.
-void candidate_log_likelihood(const NetworkSpec& spec, const Parameters& parameters,
-                              const std::vector<Index>& inputs, const Dataset& data,
-                              const Candidates& candidates, const Panel& visible,
-                              const std::vector<double>& variances, int threads, Hooks& hooks,
-                              Panel& out);
+// The same for every row with candidates at each of them: rows with candidates x draws.
+Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs,
+                               const Dataset& data, const Candidates& candidates,
+                               const Panel& visible, int threads, Hooks& hooks);
 
 }  // namespace cstonet

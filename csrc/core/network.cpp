@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/errors.hpp"
+#include "core/product.hpp"
 
 namespace cstonet {
 
@@ -26,7 +27,7 @@ Index LayerSpec::feeding_units() const {
 }
 
 Index NetworkSpec::layer_inputs(Index i) const {
-  return i == 0 ? inputs : layers[static_cast<std::size_t>(i - 1)].feeding_units();
+  return i == 0 ? inputs : layers[i - 1].feeding_units();
 }
 
 Index NetworkSpec::visible_columns() const {
@@ -61,8 +62,8 @@ std::vector<VisibleBlock> visible_blocks(const NetworkSpec& spec) {
   std::vector<VisibleBlock> found;
   for (Index i = 0; i < spec.depth(); ++i) {
     Index unit = 0;
-    for (const Block& b : spec.layers[static_cast<std::size_t>(i)].blocks) {
-      if (b.visible) found.push_back({i, unit, b});
+    for (const Block& b : spec.layers[i].blocks) {
+      if (b.visible) found.push_back({.layer = i, .unit = unit, .block = b});
       unit += b.size;
     }
   }
@@ -72,11 +73,12 @@ std::vector<VisibleBlock> visible_blocks(const NetworkSpec& spec) {
 Parameters::Parameters(const NetworkSpec& spec) {
   for (Index i = 0; i < spec.depth(); ++i) {
     const Index inputs = spec.layer_inputs(i);
-    const Index units = spec.layers[static_cast<std::size_t>(i)].units();
-    LayerParameters layer{Panel(inputs, units), Panel(inputs, units), {}, {}};
+    const Index units = spec.layers[i].units();
+    LayerParameters layer{.weights = Panel(inputs, units),
+                          .mask = Panel(inputs, units),
+                          .bias = Floats(padded(units)),
+                          .bias_mask = Floats(padded(units))};
     layer.mask.view().setOnes();
-    layer.bias.assign(static_cast<std::size_t>(padded(units)), 0.0f);
-    layer.bias_mask = layer.bias;
     std::fill_n(layer.bias_mask.begin(), units, 1.0f);
     layers.push_back(std::move(layer));
   }
@@ -102,7 +104,8 @@ void clamp_visible(const LayerSpec& layer, const Batch& batch, Panel& output) {
   for (const Block& b : layer.blocks) {
     if (b.visible) {
       for (Index i = 0; i < batch.rows(); ++i)
-        std::copy_n(batch.visible.row(i) + b.column, b.size, output.row(i) + unit);
+        std::ranges::copy(batch.visible.row(i).subspan(b.column, b.size),
+                          output.row(i).subspan(unit).begin());
     }
     unit += b.size;
   }
@@ -110,7 +113,6 @@ void clamp_visible(const LayerSpec& layer, const Batch& batch, Panel& output) {
 
 void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch& batch,
              std::vector<LayerState>& states) {
-  const KernelTable& k = kernels();
   const Panel* below = &batch.inputs;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerParameters& theta = parameters.layers[i];
@@ -118,11 +120,9 @@ void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch&
     Panel& out = states[i].output;
     z.set_rows(batch.rows());
     out.set_rows(batch.rows());
-    k.multiply(below->data(), below->stride(), 1, theta.weights.data(), theta.weights.stride(),
-               theta.bias.data(), z.data(), z.stride(), batch.rows(), theta.weights.rows(),
-               z.stride());
+    multiply(*below, theta.weights, theta.bias, z);
     if (i + 1 < spec.layers.size()) {
-      k.activate(spec.activation, z.data(), z.size(), out.data());
+      kernels().activate(spec.activation, z.data(), z.size(), out.data());
       clamp_visible(spec.layers[i], batch, out);
     }
     below = &out;
@@ -131,15 +131,13 @@ void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch&
 
 std::vector<double> visible_log_likelihood(const NetworkSpec& spec, const Batch& batch,
                                            const std::vector<LayerState>& states,
-                                           const std::vector<double>& variances) {
+                                           std::span<const double> variances) {
   std::vector<double> totals;
   for (const VisibleBlock& v : visible_blocks(spec)) {
-    const Panel& z = states[static_cast<std::size_t>(v.layer)].predictor;
+    const Panel& z = states[v.layer].predictor;
     double total = 0.0;
     for (Index i = 0; i < batch.rows(); ++i)
-      total += static_cast<double>(batch.weight[static_cast<std::size_t>(i)]) *
-               log_density(v.block.family, v.block.size, variances[totals.size()],
-                           batch.visible.row(i) + v.block.column, z.row(i) + v.unit);
+      total += batch.weight[i] * log_density(v, variances[totals.size()], batch.visible, z, i);
     totals.push_back(total);
   }
   return totals;

@@ -1,6 +1,7 @@
 // The chain of regressions (paper eq. 3): layer specifications, parameters, forward pass.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/blocks.hpp"
@@ -23,7 +24,7 @@ struct NetworkSpec {
   Activation activation;
   std::vector<LayerSpec> layers;  // h hidden layers and the outcome's
 
-  Index depth() const { return static_cast<Index>(layers.size()); }
+  Index depth() const { return std::ssize(layers); }
   Index hidden_layers() const { return depth() - 1; }
   Index layer_inputs(Index i) const;
   Index visible_columns() const;
@@ -59,6 +60,13 @@ struct Batch {
   Index rows() const { return inputs.rows(); }
 };
 
+// A network as those read it who only evaluate it.
+struct Model {
+  const NetworkSpec& spec;
+  const Parameters& parameters;
+  std::span<const double> variances;  // of the visible blocks
+};
+
 void allocate(const NetworkSpec& spec, Index rows, std::vector<LayerState>& states);
 
 // Z_i and outputs of the noise-free network (paper eq. 2), visible units clamped at their values.
@@ -68,18 +76,13 @@ void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch&
 // Writes the values of the visible units of layer `i` into `output`.
 void clamp_visible(const LayerSpec& layer, const Batch& batch, Panel& output);
 
+// The visible blocks in layer order.
+std::vector<VisibleBlock> visible_blocks(const NetworkSpec& spec);
+
 // log-likelihood of every visible block of the noise-free network, summed over the batch with row
 // weights; one entry per visible block in layer order. `variances` is indexed the same way.
 std::vector<double> visible_log_likelihood(const NetworkSpec& spec, const Batch& batch,
                                            const std::vector<LayerState>& states,
-                                           const std::vector<double>& variances);
-
-// The visible blocks in layer order, with their layer and first unit.
-struct VisibleBlock {
-  Index layer;
-  Index unit;
-  Block block;
-};
-std::vector<VisibleBlock> visible_blocks(const NetworkSpec& spec);
+                                           std::span<const double> variances);
 
 }  // namespace cstonet

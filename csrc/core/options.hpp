@@ -2,10 +2,15 @@
 // Each struct lists its fields once in `fields`, which the bindings use to copy from Python.
 #pragma once
 
-#include <string>
 #include <vector>
 
 namespace cstonet {
+
+// Python has words for these; bindings/names.hpp lists them.
+enum class Initializer { normal, uniform };  // both of scale 1/sqrt(inputs)
+enum class UpdateRule { adam, momentum };
+enum class PriorKind { none, slab, mixture };   // slab: a ridge
+enum class Decay { none, polynomial, cosine };  // polynomial: γ / (1 + γ k^exponent), k the epoch
 
 // Imputation of the latent variables by SGHMC.
 struct SamplerOptions {
@@ -43,7 +48,7 @@ struct PriorOptions {
 };
 
 struct OptimizerOptions {
-  std::string rule;     // "adam" or "momentum"
+  UpdateRule rule;
   double momentum;      // decay of the first moment
   double second_decay;  // decay of the second moment (adam)
   double epsilon;       // added to its root (adam)
@@ -61,13 +66,13 @@ struct OptimizerOptions {
 
 struct StageOptions {
   int epochs;
-  std::string prior;         // "none", "slab" (ridge) or "mixture"
+  PriorKind prior;
   bool prune;                // prune at the end of the stage?
   std::vector<double> rate;  // γ_i, i = 1..h+1
   std::vector<double> step;  // ε_i, i = 1..h
-  std::string rate_decay;    // "none", "polynomial", "cosine"
-  double rate_exponent;      // polynomial: γ / (1 + γ k^exponent), k the epoch
-  std::string step_decay;    // "none", "polynomial"
+  Decay rate_decay;
+  double rate_exponent;
+  Decay step_decay;
   double step_exponent;
 
   template <class Visitor>
@@ -86,7 +91,7 @@ struct StageOptions {
 
 struct TrainingOptions {
   int batch_size;
-  std::string initializer;  // "normal" or "uniform", both of scale 1/sqrt(inputs)
+  Initializer initializer;
   double initial_bias;      // sd of the initial biases of hidden layers
   bool estimate_variance;   // visible gaussian blocks: variance from held-out rows
   double initial_variance;  // of visible gaussian blocks (y is standardised)

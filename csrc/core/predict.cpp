@@ -15,11 +15,11 @@ std::vector<Panel> predict(const NetworkSpec& spec, const Parameters& parameters
                            const std::vector<Index>& inputs, const Dataset& data,
                            const std::vector<Index>& rows, const Panel& clamp, int threads,
                            Hooks& hooks) {
-  require(static_cast<Index>(inputs.size()) == spec.inputs, "one covariate per network input");
+  require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
   require(clamp.columns() == spec.visible_columns(), "one clamp value per visible unit");
-  const auto n = static_cast<Index>(rows.size());
+  const Index n = std::ssize(rows);
   const std::vector<VisibleBlock> blocks = visible_blocks(spec);
-  std::vector<Panel> out(static_cast<std::size_t>(clamp.rows()));
+  std::vector<Panel> out(clamp.rows());
   for (Panel& panel : out) panel.reshape(n, spec.visible_columns());
 
   run_tasks((n + kRowsPerTask - 1) / kRowsPerTask, threads, hooks, [&](long task) {
@@ -30,17 +30,16 @@ std::vector<Panel> predict(const NetworkSpec& spec, const Parameters& parameters
     batch.visible.reshape(count, spec.visible_columns());
     std::vector<LayerState> states;
     allocate(spec, count, states);
-    data.gather(rows.data() + first, count, &inputs, batch.inputs);
+    data.gather(std::span(rows).subspan(first, count), inputs, batch.inputs);
     for (Index setting = 0; setting < clamp.rows(); ++setting) {
       for (Index i = 0; i < count; ++i)
-        std::copy_n(clamp.row(setting), clamp.columns(), batch.visible.row(i));
+        std::ranges::copy(clamp.row(setting), batch.visible.row(i).begin());
       forward(spec, parameters, batch, states);
       for (const VisibleBlock& v : blocks) {
-        const Panel& z = states[static_cast<std::size_t>(v.layer)].predictor;
+        const Panel& z = states[v.layer].predictor;
         for (Index i = 0; i < count; ++i)
-          mean_from_predictor(
-              v.block.family, v.block.size, z.row(i) + v.unit,
-              out[static_cast<std::size_t>(setting)].row(first + i) + v.block.column);
+          mean_from_predictor(v.block.family, v.units(z, i),
+                              out[setting].row(first + i).subspan(v.block.column, v.block.size));
       }
     }
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/constants.hpp"
+
 namespace cstonet {
 
 double MixturePrior::threshold() const {
@@ -15,33 +17,36 @@ double MixturePrior::threshold() const {
 }
 
 double MixturePrior::log_density(double w) const {
-  const double half_log_two_pi = 0.9189385332046727418;
   const double spike =
       std::log(1 - inclusion) - 0.5 * std::log(spike_variance) - w * w / (2 * spike_variance);
   const double slab =
       std::log(inclusion) - 0.5 * std::log(slab_variance) - w * w / (2 * slab_variance);
   const double top = std::max(spike, slab);
-  return top + std::log(std::exp(spike - top) + std::exp(slab - top)) - half_log_two_pi;
+  return top + std::log(std::exp(spike - top) + std::exp(slab - top)) - 0.5 * kLogTwoPi;
 }
 
 PriorPass MixturePrior::pass(double weight) const {
-  PriorPass p;
-  p.log_odds = static_cast<float>(std::log(inclusion / (1 - inclusion)) +
-                                  0.5 * std::log(spike_variance / slab_variance));
-  p.half_gap = static_cast<float>(0.5 * (1 / spike_variance - 1 / slab_variance));
-  p.inverse_spike = static_cast<float>(1 / spike_variance);
-  p.inverse_slab = static_cast<float>(1 / slab_variance);
-  p.weight = static_cast<float>(weight);
-  return p;
+  const double log_odds =
+      std::log(inclusion / (1 - inclusion)) + 0.5 * std::log(spike_variance / slab_variance);
+  const double half_gap = 0.5 * (1 / spike_variance - 1 / slab_variance);
+  return {.log_odds = static_cast<float>(log_odds),
+          .half_gap = static_cast<float>(half_gap),
+          .inverse_spike = static_cast<float>(1 / spike_variance),
+          .inverse_slab = static_cast<float>(1 / slab_variance),
+          .weight = static_cast<float>(weight)};
 }
 
 PriorPass MixturePrior::slab_pass(double weight) const {
   const auto inverse = static_cast<float>(1 / slab_variance);
-  return {0.0f, 0.0f, inverse, inverse, static_cast<float>(weight)};
+  return {.log_odds = 0.0f,
+          .half_gap = 0.0f,
+          .inverse_spike = inverse,
+          .inverse_slab = inverse,
+          .weight = static_cast<float>(weight)};
 }
 
 double annealed_spike(double from, double to, double share) {
-  return from * std::pow(to / from, std::min(1.0, std::max(0.0, share)));
+  return from * std::pow(to / from, std::clamp(share, 0.0, 1.0));
 }
 
 }  // namespace cstonet

@@ -17,7 +17,7 @@ struct MixturePrior {
   PriorPass pass(double weight) const;
   // The slab alone, as if every weight were known to be needed: a ridge penalty.
   PriorPass slab_pass(double weight) const;
-  static PriorPass off() { return {0.0f, 0.0f, 0.0f, 0.0f, 0.0f}; }
+  static PriorPass off() { return PriorPass{}; }
 };
 
 // Spike variance after `share` of the annealing: geometric from `from` to `to`.

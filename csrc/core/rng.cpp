@@ -1,6 +1,8 @@
 #include "core/rng.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cstonet {
 namespace {
@@ -15,34 +17,36 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-RandomStream::RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start) {
-  const std::uint64_t key = mix(mix(mix(seed) ^ fold) ^ start);
-  key_[0] = static_cast<std::uint32_t>(key);
-  key_[1] = static_cast<std::uint32_t>(key >> 32);
+RandomStream::RandomStream(std::uint64_t seed, std::uint64_t fold, std::uint64_t start,
+                           std::uint64_t network) {
+  std::uint64_t key = mix(mix(mix(seed) ^ fold) ^ start);
+  if (network != 0) key = mix(key ^ network);
+  key_ = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
 }
 
-void RandomStream::normals(Purpose purpose, std::uint32_t a, std::uint32_t b, Index n,
-                           float* out) const {
+void RandomStream::normals(Purpose purpose, std::uint32_t a, std::uint32_t b,
+                           std::span<float> out) const {
   const std::uint32_t counter[3] = {a, b, static_cast<std::uint32_t>(purpose)};
-  kernels().random_normal(key_, counter, n, out);
+  kernels().random_normal(key_.data(), counter, std::ssize(out), out.data());
 }
 
-void RandomStream::uniforms(Purpose purpose, std::uint32_t a, std::uint32_t b, Index n,
-                            float* out) const {
+void RandomStream::uniforms(Purpose purpose, std::uint32_t a, std::uint32_t b,
+                            std::span<float> out) const {
   const std::uint32_t counter[3] = {a, b, static_cast<std::uint32_t>(purpose)};
-  std::vector<std::uint32_t> bits(static_cast<std::size_t>(n));
-  kernels().random_bits(key_, counter, n, bits.data());
-  for (Index i = 0; i < n; ++i)
-    out[i] = static_cast<float>(bits[static_cast<std::size_t>(i)] >> 8) * 0x1p-24f;
+  std::vector<std::uint32_t> bits(out.size());
+  kernels().random_bits(key_.data(), counter, std::ssize(bits), bits.data());
+  std::ranges::transform(bits, out.begin(), [](std::uint32_t word) {
+    return static_cast<float>(word >> 8) * 0x1p-24f;
+  });
 }
 
-void RandomStream::shuffle(Purpose purpose, std::uint32_t a, std::vector<Index>& items) const {
+void RandomStream::shuffle(Purpose purpose, std::uint32_t a, std::span<Index> items) const {
   const std::uint32_t counter[3] = {a, 0, static_cast<std::uint32_t>(purpose)};
   std::vector<std::uint32_t> bits(items.size());
-  kernels().random_bits(key_, counter, static_cast<long>(bits.size()), bits.data());
+  kernels().random_bits(key_.data(), counter, std::ssize(bits), bits.data());
   for (std::size_t i = items.size(); i > 1; --i) {
     // Scaling 32 bits to [0, i) has a bias of i / 2^32: immaterial for a shuffle of rows.
-    const std::size_t j = static_cast<std::size_t>((std::uint64_t{bits[i - 1]} * i) >> 32);
+    const std::size_t j = (std::uint64_t{bits[i - 1]} * i) >> 32;
     std::swap(items[i - 1], items[j]);
   }
 }

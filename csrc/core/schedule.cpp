@@ -1,23 +1,25 @@
 #include "core/schedule.hpp"
 
 #include <cmath>
+#include <numbers>
 
-#include "core/errors.hpp"
 #include "core/prior.hpp"
 
 namespace cstonet {
 namespace {
 
-std::vector<double> decayed(const std::vector<double>& initial, const std::string& decay,
-                            double exponent, int epoch, int epochs) {
-  std::vector<double> now(initial);
+std::vector<double> decayed(std::vector<double> now, Decay decay, double exponent, int epoch,
+                            int epochs) {
   for (double& x : now) {
-    if (decay == "polynomial") {
-      x /= 1 + x * std::pow(epoch + 1.0, exponent);  // the paper counts epochs from 1
-    } else if (decay == "cosine") {
-      x *= 0.5 * (1 + std::cos(3.14159265358979323846 * epoch / epochs));
-    } else {
-      require(decay == "none", "unknown decay '" + decay + "'");
+    switch (decay) {
+      case Decay::none:
+        break;
+      case Decay::polynomial:
+        x /= 1 + x * std::pow(epoch + 1.0, exponent);  // the paper counts epochs from 1
+        break;
+      case Decay::cosine:
+        x *= 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs));
+        break;
     }
   }
   return now;

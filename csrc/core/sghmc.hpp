@@ -1,6 +1,8 @@
 // Backward sampling of the latent layers and the gradients it yields (paper Algorithm A1).
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "core/network.hpp"
@@ -20,24 +22,24 @@ struct LayerGradient {
 // therefore keeps its relative accuracy in float32 however small σ_i² is.
 class BackwardSampler {
  public:
+  // Of the network only what stands above the covariates matters here: they may be dropped later.
   BackwardSampler(const NetworkSpec& spec, const SamplerOptions& options, Index batch_rows);
 
   // Starts at the noise-free values, does t_MC sweeps from layer h to layer 1, leaves the
   // residuals of every layer ready. `states` come from forward(), and their outputs end as ψ(Y_i).
   // `variances` are those of the visible blocks, `step` is ε_i.
-  void impute(const Parameters& parameters, const Batch& batch,
-              const std::vector<double>& variances, const std::vector<double>& step,
-              const RandomStream& random, std::uint32_t iteration, std::vector<LayerState>& states);
+  void impute(const Parameters& parameters, const Batch& batch, std::span<const double> variances,
+              std::span<const double> step, const RandomStream& random, std::uint32_t iteration,
+              std::vector<LayerState>& states);
 
   // Σ_s ∇_θ_i log π(Y_i | Y_{i-1}, θ_i), weighted by the batch's row weights.
   void gradients(const Batch& batch, const std::vector<LayerState>& states,
                  std::vector<LayerGradient>& out);
 
   // log π(Y_i | Y_{i-1}) of each layer, summed over the batch.
-  std::vector<double> log_likelihood(const Batch& batch,
-                                     const std::vector<double>& variances) const;
+  std::vector<double> log_likelihood(const Batch& batch, std::span<const double> variances) const;
 
-  const Panel& displacement(Index layer) const { return at(layer).displacement; }
+  const Panel& displacement(Index layer) const { return latent_[layer].displacement; }
 
  private:
   struct Latent {
@@ -51,20 +53,23 @@ class BackwardSampler {
     Panel normal;
     Panel transposed;  // w_i, units x inputs
     Floats mask;       // 1 for latent units, 0 for visible units and padding
+
+    // Those with one row per row of the batch.
+    std::array<Panel*, 8> batch_panels() {
+      return {&displacement, &velocity, &change, &shift, &predictor, &residual, &back, &normal};
+    }
   };
 
-  Latent& at(Index i) { return latent_[static_cast<std::size_t>(i)]; }
-  const Latent& at(Index i) const { return latent_[static_cast<std::size_t>(i)]; }
   void prepare(const Parameters& parameters, Index rows);
-  void move(Index i, const std::vector<double>& step, const RandomStream& random,
-            std::uint32_t iteration, int sweep, const Batch& batch,
-            std::vector<LayerState>& states);
-  void update_residual(Index i, const Batch& batch, const std::vector<LayerState>& states,
-                       const std::vector<double>& variances);
+  void draw(Index i, const RandomStream& random, std::uint32_t iteration, int sweep);
+  // Once its normals have been drawn and the residual above is known.
+  void move(Index i, double step, const Panel& weights_above, const Batch& batch,
+            LayerState& layer);
+  void update_residual(Index i, const Batch& batch, const Panel& predictor,
+                       std::span<const double> variances);
 
-  const NetworkSpec& spec_;
-  const SamplerOptions& options_;
-  const Parameters* parameters_ = nullptr;
+  NetworkSpec spec_;
+  SamplerOptions options_;
   std::vector<Latent> latent_;
   std::vector<VisibleBlock> visible_;
 };

@@ -44,19 +44,17 @@ std::vector<Index> connected_inputs(const Parameters& parameters) {
 std::vector<bool> reaches(const NetworkSpec& spec, const Parameters& parameters,
                           const VisibleBlock& target) {
   // Units of the current layer from which the target is reached; start at the target itself.
-  std::vector<bool> unit(static_cast<std::size_t>(spec.layers[target.layer].units()), false);
-  for (Index j = 0; j < target.block.size; ++j)
-    unit[static_cast<std::size_t>(target.unit + j)] = true;
+  std::vector<bool> unit(spec.layers[target.layer].units(), false);
+  for (Index j = 0; j < target.block.size; ++j) unit[target.unit + j] = true;
   for (Index i = target.layer; i >= 0; --i) {
-    const Panel& mask = parameters.layers[static_cast<std::size_t>(i)].mask;
+    const Panel& mask = parameters.layers[i].mask;
     // Below the first layer stand the covariates; elsewhere only latent units pass a path on.
-    const LayerSpec* source = i == 0 ? nullptr : &spec.layers[static_cast<std::size_t>(i - 1)];
+    const LayerSpec* source = i == 0 ? nullptr : &spec.layers[i - 1];
     const Index passing = source ? source->latent_units() : spec.inputs;
-    std::vector<bool> below(static_cast<std::size_t>(source ? source->units() : spec.inputs));
+    std::vector<bool> below(source ? source->units() : spec.inputs);
     for (Index k = 0; k < passing; ++k)
       for (Index j = 0; j < mask.columns(); ++j)
-        if (unit[static_cast<std::size_t>(j)] && mask(k, j) != 0.0f)
-          below[static_cast<std::size_t>(k)] = true;
+        if (unit[j] && mask(k, j) != 0.0f) below[k] = true;
     unit = std::move(below);
   }
   return unit;

@@ -1,9 +1,10 @@
 // One task: train the network of one fold from one start. Composed of the parts beside this file;
-// single-threaded and a function of (problem, fold, start, seed) alone.
+// single-threaded and a function of (problem, fold, start) alone.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,9 @@ struct Problem {
   const Floats& row_weight;             // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;
-  const Candidates* candidates = nullptr;  // for rows with missing covariates; null: none has any
-  bool trace = true;                       // whether to keep a record of every epoch
+  std::uint64_t network;         // number of the network within its fit: others draw other numbers
+  const Candidates* candidates;  // for rows with missing covariates; null: none has any
+  bool trace;                    // whether to keep a record of every epoch
 };
 
 struct Task {
@@ -66,13 +68,16 @@ class Trainer {
 
  private:
   void initialize();
+  void initialize(LayerParameters& theta, std::uint32_t layer) const;
   PriorPass prior_pass(const StageOptions& stage, double spike) const;
-  void load(const Index* rows, Index count, Batch& batch) const;
+  void load(std::span<const Index> rows);
+  // The rows cut into minibatches, the last of which may be shorter.
+  std::vector<std::span<const Index>> batches(std::span<const Index> rows) const;
   void run_epoch(const StageOptions& stage, int epoch, EpochRecord& record);
-  void train_batch(Index first, Index count, const std::vector<double>& rates,
-                   const std::vector<double>& steps, const PriorPass& prior,
-                   std::vector<double>& likelihood);
-  void move_candidates(const Index* rows, std::uint32_t stream);
+  void train_batch(std::span<const Index> rows, std::span<const double> rates,
+                   std::span<const double> steps, const PriorPass& prior,
+                   std::span<double> likelihood);
+  void move_candidates(std::span<const Index> rows, std::uint32_t stream);
   void measure_validation(EpochRecord& record);
   void prune_network(const StageOptions& stage);
   void drop_unconnected_inputs();
@@ -86,10 +91,12 @@ class Trainer {
     std::vector<double> likelihood, squares;
   };
   // With `move`, rows with missing covariates take a step after they have been looked at.
-  Evaluation evaluate(const std::vector<Index>& rows, bool move = false);
+  Evaluation evaluate(std::span<const Index> rows, bool move = false);
+  void add_squares(Evaluation& total) const;  // of the batch
+  double batch_weight() const;
   std::vector<double> layer_variances() const;
 
-  const Problem& problem_;
+  const Problem& problem_;  // this and the next three outlive the trainer
   const Task& task_;
   const TrainingOptions& options_;
   Hooks& hooks_;

@@ -1,9 +1,14 @@
 // Storage shared by the core: a float matrix whose rows are padded for the kernels.
+//
+// Sizes and indices are signed everywhere (Index), also where they index a standard container.
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "kernels/kernels.hpp"
@@ -22,7 +27,6 @@ struct AlignedAllocator {
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
   void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
   bool operator==(const AlignedAllocator&) const { return true; }
-  bool operator!=(const AlignedAllocator&) const { return false; }
 };
 
 using Floats = std::vector<float, AlignedAllocator<float>>;
@@ -32,11 +36,9 @@ inline Index padded(Index columns) { return (columns + kLanes - 1) / kLanes * kL
 // Row-major rows x columns matrix; each row is padded with zeros to a multiple of kLanes.
 class Panel {
  public:
-  using View = Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
-                          Eigen::Unaligned, Eigen::OuterStride<>>;
-  using ConstView =
-      Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
-                 Eigen::Unaligned, Eigen::OuterStride<>>;
+  using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using View = Eigen::Map<Matrix, Eigen::Unaligned, Eigen::OuterStride<>>;
+  using ConstView = Eigen::Map<const Matrix, Eigen::Unaligned, Eigen::OuterStride<>>;
 
   Panel() = default;
   Panel(Index rows, Index columns) { reshape(rows, columns); }
@@ -46,11 +48,11 @@ class Panel {
     rows_ = rows;
     columns_ = columns;
     stride_ = padded(columns);
-    values_.assign(static_cast<std::size_t>(rows * stride_), 0.0f);
+    values_.assign(rows * stride_, 0.0f);
   }
   // Fewer or as many rows as allocated, contents kept: the last minibatch is shorter.
   void set_rows(Index rows) { rows_ = rows; }
-  void set_zero() { std::fill(values_.begin(), values_.begin() + size(), 0.0f); }
+  void set_zero() { std::ranges::fill(flat(), 0.0f); }
 
   Index rows() const { return rows_; }
   Index columns() const { return columns_; }
@@ -58,12 +60,16 @@ class Panel {
   Index size() const { return rows_ * stride_; }
   float* data() { return values_.data(); }
   const float* data() const { return values_.data(); }
-  float* row(Index i) { return values_.data() + i * stride_; }
-  const float* row(Index i) const { return values_.data() + i * stride_; }
-  float& operator()(Index i, Index j) { return values_[static_cast<std::size_t>(i * stride_ + j)]; }
-  float operator()(Index i, Index j) const {
-    return values_[static_cast<std::size_t>(i * stride_ + j)];
+  // All rows, one after the other, with their padding.
+  std::span<float> flat() { return std::span(values_).first(size()); }
+  std::span<const float> flat() const { return std::span(values_).first(size()); }
+  // One row without its padding.
+  std::span<float> row(Index i) { return std::span(values_).subspan(i * stride_, columns_); }
+  std::span<const float> row(Index i) const {
+    return std::span(values_).subspan(i * stride_, columns_);
   }
+  float& operator()(Index i, Index j) { return values_[i * stride_ + j]; }
+  float operator()(Index i, Index j) const { return values_[i * stride_ + j]; }
   View view() { return View(data(), rows_, columns_, Eigen::OuterStride<>(stride_)); }
   ConstView view() const {
     return ConstView(data(), rows_, columns_, Eigen::OuterStride<>(stride_));

@@ -1,6 +1,9 @@
 // Which level runs: asked of the CPU once, at first use.
 #include <atomic>
 #include <cstring>
+#if defined(CSTONET_X86_LEVELS)
+#include <cpuid.h>
+#endif
 
 #include "kernels/kernels.hpp"
 
@@ -29,6 +32,17 @@ struct Candidates {
   int count = 0;
 };
 
+#if defined(CSTONET_X86_LEVELS)
+// The features of level v3 whose names __builtin_cpu_supports of Clang 14 does not know.
+bool has_f16c_movbe_lzcnt() {
+  unsigned eax, ebx, ecx, edx;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
+  const bool f16c = ecx & bit_F16C, movbe = ecx & bit_MOVBE;
+  if (!__get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx)) return false;
+  return f16c && movbe && (ecx & bit_LZCNT);
+}
+#endif
+
 Candidates candidates() {
   Candidates found;
 #if defined(CSTONET_X86_LEVELS)
@@ -36,9 +50,8 @@ Candidates candidates() {
   found.tables[found.count++] = &v1::table();
   // All that a compiler may use at the level, also where a virtual machine masks a part of it.
   const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
-                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-                      __builtin_cpu_supports("movbe");
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                      has_f16c_movbe_lzcnt();
   if (has_v3) found.tables[found.count++] = &v3::table();
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&

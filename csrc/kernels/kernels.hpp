@@ -1,6 +1,6 @@
 // The hot loops, one table of plain functions per instruction-set level.
 //
-// The sources beside this header are compiled once per level (see setup.py) into the namespace
+// The sources beside this header are compiled once per level (see flags.mk) into the namespace
 // cstonet::CSTONET_LEVEL. They use neither Eigen nor the standard library, so no inline function
 // compiled for a newer CPU can be merged by the linker into code that must run on an older one.
 #pragma once
@@ -42,13 +42,25 @@ struct SghmcPass {
   float inverse_variance;  // 1/σ_i²
 };
 
+// What that move reads: ψ(Y_i), the shift of the predictor, w_{i+1}' residual_{i+1} and standard
+// normals, all rows x columns; and one mask for every row.
+struct LatentInputs {
+  const float *h, *s, *back, *normal, *mask;
+};
+
+// A matrix whose element (i, j) stands at data[i * row + j * column].
+struct Strided {
+  const float* data;
+  long row, column;
+};
+
 struct KernelTable {
   const char* level;
 
-  // c = bias + a b: a(i, l) stands at a[i * a_row + l * a_col], b is depth x columns and c is
-  // rows x columns, both row-major; columns is a multiple of kLanes; bias may be null.
-  void (*multiply)(const float* a, long a_row, long a_col, const float* b, long b_row,
-                   const float* bias, float* c, long c_row, long rows, long depth, long columns);
+  // c = bias + a b: a is rows x depth; b is depth x columns and c is rows x columns, both row-major
+  // without gaps; columns is a multiple of kLanes; bias may be null.
+  void (*multiply)(const Strided& a, const float* b, const float* bias, float* c, long rows,
+                   long depth, long columns);
   // out[j] = sum over rows of r(i, j).
   void (*column_sums)(const float* r, long rows, long columns, float* out);
   // out = ψ(z).
@@ -57,9 +69,8 @@ struct KernelTable {
   void (*activate_shifted)(Activation kind, const float* z, const float* d, long n, float* h,
                            float* change);
   // v <- (1-α) v + ε (-(d - s)/σ² + ψ'(h) back) + noise;  d <- d + ε v, where mask[column] is 1.
-  void (*sghmc)(Activation kind, const SghmcPass& pass, const float* h, const float* s,
-                const float* back, const float* normal, const float* mask, long rows, long columns,
-                float* velocity, float* d);
+  void (*sghmc)(Activation kind, const SghmcPass& pass, const LatentInputs& in, long rows,
+                long columns, float* velocity, float* d);
   // out = mask[column] (d - s) scale.
   void (*innovation)(const float* d, const float* s, const float* mask, float scale, long rows,
                      long columns, float* out);

@@ -10,14 +10,13 @@
 namespace cstonet {
 namespace CSTONET_LEVEL {
 
-void multiply(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
-              float* c, long c_row, long rows, long depth, long columns);
+void multiply(const Strided& a, const float* b, const float* bias, float* c, long rows, long depth,
+              long columns);
 void column_sums(const float* r, long rows, long columns, float* out);
 void activate(Activation kind, const float* z, long n, float* out);
 void activate_shifted(Activation kind, const float* z, const float* d, long n, float* h,
                       float* change);
-void sghmc(Activation kind, const SghmcPass& pass, const float* h, const float* s,
-           const float* back, const float* normal, const float* mask, long rows, long columns,
+void sghmc(Activation kind, const SghmcPass& pass, const LatentInputs& in, long rows, long columns,
            float* velocity, float* d);
 void innovation(const float* d, const float* s, const float* mask, float scale, long rows,
                 long columns, float* out);

@@ -25,57 +25,55 @@ inline Vector load(const float* p) {
 
 inline void store(float* p, Vector v) { __builtin_memcpy(p, &v, sizeof v); }
 
-// rows x (vectors * kWidth) block of the result, accumulated in registers.
+// rows x (vectors * kWidth) block of the result, accumulated in registers; `stride` is the distance
+// of rows of b and of c.
 template <int rows, int vectors>
-void tile(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
-          float* c, long c_row, long depth) {
+void tile(const Strided& a, const float* b, const float* bias, float* c, long stride, long depth) {
   Vector sum[rows][vectors];
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < vectors; ++j) sum[i][j] = bias ? load(bias + j * kWidth) : Vector{};
   for (long l = 0; l < depth; ++l) {
     Vector panel[vectors];
-    for (int j = 0; j < vectors; ++j) panel[j] = load(b + l * b_row + j * kWidth);
+    for (int j = 0; j < vectors; ++j) panel[j] = load(b + l * stride + j * kWidth);
     for (int i = 0; i < rows; ++i) {
-      const float x = a[i * a_row + l * a_col];
+      const float x = a.data[i * a.row + l * a.column];
       for (int j = 0; j < vectors; ++j) sum[i][j] += x * panel[j];
     }
   }
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < vectors; ++j) store(c + i * c_row + j * kWidth, sum[i][j]);
+    for (int j = 0; j < vectors; ++j) store(c + i * stride + j * kWidth, sum[i][j]);
 }
 
 // The last rows: the largest tile that still fits, found by recursion at compile time.
 template <int rows, int vectors>
-void remainder(long left, const float* a, long a_row, long a_col, const float* b, long b_row,
-               const float* bias, float* c, long c_row, long depth) {
+void remainder(long left, const Strided& a, const float* b, const float* bias, float* c,
+               long stride, long depth) {
   if constexpr (rows > 0) {
     if (left == rows)
-      tile<rows, vectors>(a, a_row, a_col, b, b_row, bias, c, c_row, depth);
+      tile<rows, vectors>(a, b, bias, c, stride, depth);
     else
-      remainder<rows - 1, vectors>(left, a, a_row, a_col, b, b_row, bias, c, c_row, depth);
+      remainder<rows - 1, vectors>(left, a, b, bias, c, stride, depth);
   }
 }
 
 template <int vectors>
-void panel(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
-           float* c, long c_row, long rows, long depth) {
+void panel(const Strided& a, const float* b, const float* bias, float* c, long stride, long rows,
+           long depth) {
+  const auto from = [&a](long i) { return Strided{a.data + i * a.row, a.row, a.column}; };
   long i = 0;
   for (; i + kTileRows <= rows; i += kTileRows)
-    tile<kTileRows, vectors>(a + i * a_row, a_row, a_col, b, b_row, bias, c + i * c_row, c_row,
-                             depth);
-  remainder<kTileRows - 1, vectors>(rows - i, a + i * a_row, a_row, a_col, b, b_row, bias,
-                                    c + i * c_row, c_row, depth);
+    tile<kTileRows, vectors>(from(i), b, bias, c + i * stride, stride, depth);
+  remainder<kTileRows - 1, vectors>(rows - i, from(i), b, bias, c + i * stride, stride, depth);
 }
 
 }  // namespace
 
-void multiply(const float* a, long a_row, long a_col, const float* b, long b_row, const float* bias,
-              float* c, long c_row, long rows, long depth, long columns) {
+void multiply(const Strided& a, const float* b, const float* bias, float* c, long rows, long depth,
+              long columns) {
   long j = 0;
   for (; j + 2 * kWidth <= columns; j += 2 * kWidth)
-    panel<2>(a, a_row, a_col, b + j, b_row, bias ? bias + j : nullptr, c + j, c_row, rows, depth);
-  if (j < columns)
-    panel<1>(a, a_row, a_col, b + j, b_row, bias ? bias + j : nullptr, c + j, c_row, rows, depth);
+    panel<2>(a, b + j, bias ? bias + j : nullptr, c + j, columns, rows, depth);
+  if (j < columns) panel<1>(a, b + j, bias ? bias + j : nullptr, c + j, columns, rows, depth);
 }
 
 void column_sums(const float* r, long rows, long columns, float* out) {

@@ -50,9 +50,9 @@ void activate_shifted_with(const float* z, const float* d, long n, float* __rest
 }
 
 template <class A>
-void sghmc_with(const SghmcPass& pass, const float* h, const float* s, const float* back,
-                const float* normal, const float* mask, long rows, long columns,
+void sghmc_with(const SghmcPass& pass, const LatentInputs& in, long rows, long columns,
                 float* __restrict velocity, float* __restrict d) {
+  const float *h = in.h, *s = in.s, *back = in.back, *normal = in.normal, *mask = in.mask;
   for (long i = 0; i < rows; ++i) {
     const long at = i * columns;
     for (long j = 0; j < columns; ++j) {
@@ -99,16 +99,15 @@ void activate_shifted(Activation kind, const float* z, const float* d, long n, f
   }
 }
 
-void sghmc(Activation kind, const SghmcPass& pass, const float* h, const float* s,
-           const float* back, const float* normal, const float* mask, long rows, long columns,
+void sghmc(Activation kind, const SghmcPass& pass, const LatentInputs& in, long rows, long columns,
            float* velocity, float* d) {
   switch (kind) {
     case Activation::tanh:
-      return sghmc_with<Tanh>(pass, h, s, back, normal, mask, rows, columns, velocity, d);
+      return sghmc_with<Tanh>(pass, in, rows, columns, velocity, d);
     case Activation::sigmoid:
-      return sghmc_with<Sigmoid>(pass, h, s, back, normal, mask, rows, columns, velocity, d);
+      return sghmc_with<Sigmoid>(pass, in, rows, columns, velocity, d);
     case Activation::relu:
-      return sghmc_with<Relu>(pass, h, s, back, normal, mask, rows, columns, velocity, d);
+      return sghmc_with<Relu>(pass, in, rows, columns, velocity, d);
   }
 }
 

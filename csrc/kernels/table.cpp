@@ -8,19 +8,19 @@ namespace CSTONET_LEVEL {
 
 const KernelTable& table() {
   static constexpr KernelTable functions = {
-      CSTONET_QUOTE(CSTONET_LEVEL),
-      multiply,
-      column_sums,
-      activate,
-      activate_shifted,
-      sghmc,
-      innovation,
-      sum_squares,
-      adam,
-      momentum,
-      prior_gradient,
-      random_bits,
-      random_normal,
+      .level = CSTONET_QUOTE(CSTONET_LEVEL),
+      .multiply = multiply,
+      .column_sums = column_sums,
+      .activate = activate,
+      .activate_shifted = activate_shifted,
+      .sghmc = sghmc,
+      .innovation = innovation,
+      .sum_squares = sum_squares,
+      .adam = adam,
+      .momentum = momentum,
+      .prior_gradient = prior_gradient,
+      .random_bits = random_bits,
+      .random_normal = random_normal,
   };
   return functions;
 }

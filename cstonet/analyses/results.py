@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -53,7 +53,7 @@ class FitRecord:
     runtime: float
 
 
-class CausalResults(EffectInference):
+class CausalResults(EffectInference, ABC):
     """A fitted Causal-StoNet, in the manner of a statsmodels results object.
 
     Each analysis has a child of its own, with the effects, predictions and diagnostics that it can
@@ -93,9 +93,10 @@ class CausalResults(EffectInference):
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that are not there: who looks for another analysis' is told where to go.
-        if name in self._elsewhere:
-            raise NotOfThisFitError(self._elsewhere[name].format(**vars(self)))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in self._elsewhere and "design" in vars(self):
+            raise NotOfThisFitError(self._elsewhere[name].format(design=self.design))
+        # Raises the original error, which may come from inside a property.
+        return object.__getattribute__(self, name)
 
     @property
     def nobs(self) -> int:

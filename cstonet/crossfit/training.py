@@ -147,12 +147,7 @@ def _best(
 
 
 def _trace_frame(network: NetworkSpec, fold: int, results: list[_core.TaskResult]) -> pd.DataFrame:
-    columns = ["stage", "epoch", "spike_variance", "nonzero"]
-    columns += [f"log_likelihood_{i + 1}" for i in range(len(network.layers))]
-    outcomes = network.units[-1]
-    numbered = [f"outcome{j + 1}" for j in range(outcomes)] if outcomes > 1 else ["outcome"]
-    for name in ("treatment", *numbered):
-        columns += [f"held_out_{name}", f"{name}_variance"]
+    columns = _core.trace_columns(network)
     # A start that broke down in its first epoch has no rows, and then no columns either.
     traces = [result.trace.reshape(-1, len(columns)) for result in results]
     rows = [np.column_stack([np.full(len(t), start), t]) for start, t in enumerate(traces)]

@@ -57,4 +57,5 @@ def train_starts(
         wiring.masks,
         candidates,
         trace=trace,
+        network_id=place.network_id,
     )

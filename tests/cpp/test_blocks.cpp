@@ -1,5 +1,6 @@
 #include "check.hpp"
 #include "core/blocks.hpp"
+#include "fixtures.hpp"
 
 using namespace cstonet;
 
@@ -7,11 +8,22 @@ namespace {
 
 constexpr double kRoundoff = 0x1p-24;  // of float32
 
+VisibleBlock lone(Family family, Index size, double weight = 1.0) {
+  Block block = fixtures::observed(family, size, false, 0);
+  block.weight = weight;
+  return {.layer = 0, .unit = 0, .block = block};
+}
+
 float residual(Family family, double weight, double variance, float y, float eta) {
-  const Block block{family, 1, true, false, weight, 0};
-  float r;
-  visible_residual(block, variance, 1, &y, 1, &eta, 1, &r, 1);
-  return r;
+  Panel visible(1, 1), predictor(1, 1), out(1, 1);
+  visible(0, 0) = y;
+  predictor(0, 0) = eta;
+  visible_residual(lone(family, 1, weight), variance, visible, predictor, out);
+  return out(0, 0);
+}
+
+double density(Family family, double variance, float y, float eta) {
+  return log_density(family, variance, {&y, 1}, {&eta, 1});
 }
 
 }  // namespace
@@ -19,41 +31,47 @@ float residual(Family family, double weight, double variance, float y, float eta
 TEST_CASE("blocks: residuals of the three families by hand") {
   CHECK_NEAR(residual(Family::gaussian, 1.0, 0.5, 2.0f, 1.0f), 2.0, 4 * kRoundoff);
   CHECK_NEAR(residual(Family::bernoulli, 1.0, 9.0, 1.0f, 0.0f), 0.5, 2 * kRoundoff);
-  const float y[2] = {0, 1}, eta[2] = {0, 0};
-  float r[2];
-  visible_residual({Family::categorical, 2, true, false, 1.0, 0}, 9.0, 1, y, 2, eta, 2, r, 2);
-  CHECK_NEAR(r[0], -1.0 / 3, 2 * kRoundoff);
-  CHECK_NEAR(r[1], 2.0 / 3, 2 * kRoundoff);
+  Panel y(1, 2), eta(1, 2), r(1, 2);
+  y(0, 1) = 1;
+  visible_residual(lone(Family::categorical, 2), 9.0, y, eta, r);
+  CHECK_NEAR(r(0, 0), -1.0 / 3, 2 * kRoundoff);
+  CHECK_NEAR(r(0, 1), 2.0 / 3, 2 * kRoundoff);
 }
 
 TEST_CASE("blocks: the weight multiplies the residual") {
   CHECK_NEAR(residual(Family::bernoulli, 200.0, 1.0, 1.0f, 0.0f), 100.0, 400 * kRoundoff);
 }
 
-TEST_CASE("blocks: residuals keep to their units where rows are wider") {
-  const float y[4] = {1, -7, 0, -7}, eta[6] = {0, 9, 9, 0, 9, 9};
-  float r[8] = {5, 5, 5, 5, 5, 5, 5, 5};
-  visible_residual({Family::bernoulli, 1, true, false, 1.0, 0}, 1.0, 2, y, 2, eta, 3, r, 4);
-  CHECK(r[0] == 0.5f);
-  CHECK(r[4] == -0.5f);
-  for (int k : {1, 2, 3, 5, 6, 7}) CHECK(r[k] == 5.0f);
+TEST_CASE("blocks: residuals keep to their units where layers and data have more") {
+  Panel visible(2, 3), predictor(2, 4), residual(2, 4);
+  fixtures::fill(predictor, 60);
+  residual.view().setConstant(5.0f);
+  VisibleBlock v = lone(Family::bernoulli, 1);
+  v.unit = 2;
+  v.block.column = 1;
+  visible(0, 1) = 1.0f;
+  predictor(0, 2) = predictor(1, 2) = 0.0f;
+  visible_residual(v, 1.0, visible, predictor, residual);
+  CHECK(residual(0, 2) == 0.5f);
+  CHECK(residual(1, 2) == -0.5f);
+  for (Index i : {0, 1})
+    for (Index j : {0, 1, 3}) CHECK(residual(i, j) == 5.0f);
 }
 
 TEST_CASE("blocks: log-densities by hand") {
-  const float one = 1.0f, zero = 0.0f;
   const double log_two_pi = std::log(2 * 3.14159265358979323846);
-  CHECK_NEAR(log_density(Family::gaussian, 1, 4.0, &one, &zero),
-             -0.5 * (log_two_pi + std::log(4.0) + 0.25), 1e-14);
-  CHECK_NEAR(log_density(Family::bernoulli, 1, 1.0, &one, &zero), std::log(0.5), 1e-15);
+  CHECK_NEAR(density(Family::gaussian, 4.0, 1.0f, 0.0f), -0.5 * (log_two_pi + std::log(4.0) + 0.25),
+             1e-14);
+  CHECK_NEAR(density(Family::bernoulli, 1.0, 1.0f, 0.0f), std::log(0.5), 1e-15);
   const float y[3] = {0, 0, 1}, eta[3] = {0, 0, 0};
-  CHECK_NEAR(log_density(Family::categorical, 3, 1.0, y, eta), std::log(0.25), 1e-15);
+  CHECK_NEAR(log_density(Family::categorical, 1.0, y, eta), std::log(0.25), 1e-15);
 }
 
 TEST_CASE("blocks: two categories are a bernoulli") {
   for (float eta : {-30.0f, -2.0f, 0.0f, 0.7f, 30.0f}) {
     for (float y : {0.0f, 1.0f}) {
-      CHECK_NEAR(log_density(Family::categorical, 1, 1.0, &y, &eta),
-                 log_density(Family::bernoulli, 1, 1.0, &y, &eta), 1e-13);
+      CHECK_NEAR(density(Family::categorical, 1.0, y, eta), density(Family::bernoulli, 1.0, y, eta),
+                 1e-13);
       CHECK_NEAR(residual(Family::categorical, 1.0, 1.0, y, eta),
                  residual(Family::bernoulli, 1.0, 1.0, y, eta), 2 * kRoundoff);
     }
@@ -63,7 +81,7 @@ TEST_CASE("blocks: two categories are a bernoulli") {
 TEST_CASE("blocks: means of a categorical block leave the rest to the first level") {
   const float eta[3] = {100.0f, 100.0f, -100.0f};  // exp would overflow float32
   float mean[3];
-  mean_from_predictor(Family::categorical, 3, eta, mean);
+  mean_from_predictor(Family::categorical, eta, mean);
   CHECK_NEAR(mean[0], 0.5, 2 * kRoundoff);
   CHECK_NEAR(mean[1], 0.5, 2 * kRoundoff);
   CHECK_NEAR(mean[2], 0.0, 1e-30);

@@ -24,15 +24,20 @@ struct Matrix {
   explicit Matrix(bool row_major)
       : row_stride(row_major ? kColumns : 1), column_stride(row_major ? 1 : kRows) {
     for (Index i = 0; i < kRows; ++i)
-      for (Index j = 0; j < kColumns; ++j)
-        values[static_cast<std::size_t>(i * row_stride + j * column_stride)] = value(i, j);
+      for (Index j = 0; j < kColumns; ++j) values[i * row_stride + j * column_stride] = value(i, j);
   }
 
   Source source(double limit = kNoLimit) const {
     const auto bytes = static_cast<Index>(sizeof(T));
-    return {values.data(), sizeof(T) == 8,       kRows,
-            kColumns,      row_stride * bytes,   column_stride * bytes,
-            center.data(), inverse_scale.data(), limit};
+    return {.data = values.data(),
+            .is_double = sizeof(T) == sizeof(double),
+            .rows = kRows,
+            .columns = kColumns,
+            .row_stride = row_stride * bytes,
+            .column_stride = column_stride * bytes,
+            .center = center,
+            .inverse_scale = inverse_scale,
+            .limit = limit};
   }
 };
 
@@ -43,8 +48,8 @@ void check_gather(bool row_major, std::size_t pack_bytes) {
   CHECK(data.is_packed() == (pack_bytes > 0));
   const std::vector<Index> rows{69, 0, 64, 0}, columns{66, 3};
   Panel all(4, kColumns), some(4, 2);
-  data.gather(rows.data(), 4, nullptr, all);
-  data.gather(rows.data(), 4, &columns, some);
+  data.gather_run(rows, 0, all);
+  data.gather(rows, columns, some);
   for (Index i = 0; i < 4; ++i) {
     for (Index j = 0; j < kColumns; ++j)
       CHECK(all(i, j) == static_cast<float>((value(rows[i], j) - 1.5) * 0.1));
@@ -67,10 +72,9 @@ TEST_CASE("data: a gather of fewer rows shortens the batch and leaves the paddin
   const Matrix<float> matrix(true);
   const Dataset data(matrix.source(), 0);
   Panel out(5, kColumns);
-  const Index row = 7;
-  data.gather(&row, 1, nullptr, out);
+  data.gather_run(std::vector<Index>{7}, 0, out);
   CHECK(out.rows() == 1);
-  for (Index j = kColumns; j < out.stride(); ++j) CHECK(out.row(0)[j] == 0.0f);
+  for (Index j = kColumns; j < out.stride(); ++j) CHECK(out.flat()[j] == 0.0f);
 }
 
 TEST_CASE("data: values beyond the limit are held at it") {
@@ -78,7 +82,7 @@ TEST_CASE("data: values beyond the limit are held at it") {
   const Dataset data(matrix.source(2.0), 0);
   Panel out(2, kColumns);
   const std::vector<Index> rows{0, 69};
-  data.gather(rows.data(), 2, nullptr, out);
+  data.gather_run(rows, 0, out);
   CHECK(out(0, 0) == -0.15f);
   CHECK(out(1, 0) == 2.0f);
 }
@@ -96,21 +100,21 @@ TEST_CASE("data: completed covariates show the values given for their gaps") {
     const Dataset base(matrix.source(), pack_bytes);
     auto gaps = std::make_shared<Gaps>();
     gaps->first.assign(kRows + 1, 0);
-    for (Index i = 3; i <= kRows; ++i) gaps->first[static_cast<std::size_t>(i)] = 2;
+    for (Index i = 3; i <= kRows; ++i) gaps->first[i] = 2;
     gaps->column = {66, 3};  // of row 2
     const Dataset data = base.completed(gaps, Floats{5.0f, -5.0f});
     const std::vector<Index> rows{2, 1}, columns{3, 10, 66};
     Panel all(2, kColumns), some(2, 3), run(2, 3);
-    data.gather(rows.data(), 2, nullptr, all);
-    data.gather(rows.data(), 2, &columns, some);
-    data.gather_run(rows.data(), 2, 2, run);
+    data.gather_run(rows, 0, all);
+    data.gather(rows, columns, some);
+    data.gather_run(rows, 2, run);
     CHECK(all(0, 66) == 5.0f);
     CHECK(all(0, 3) == -5.0f);
     CHECK(some(0, 0) == -5.0f);
     CHECK(some(0, 2) == 5.0f);
     CHECK(run(0, 1) == -5.0f);
     Panel before(2, kColumns);
-    base.gather(rows.data(), 2, nullptr, before);
+    base.gather_run(rows, 0, before);
     for (Index j = 0; j < kColumns; ++j) {
       CHECK(all(1, j) == before(1, j));
       if (j != 3 && j != 66) CHECK(all(0, j) == before(0, j));

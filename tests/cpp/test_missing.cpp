@@ -16,7 +16,7 @@ constexpr Index kDraws = 6;
 // Four rows; row 0 misses covariate 1, row 2 covariates 0 and 2.
 Candidates some_candidates() {
   Candidates candidates;
-  candidates.gaps = {{0, 1, 1, 3, 3}, {1, 0, 2}};
+  candidates.gaps = {.first = {0, 1, 1, 3, 3}, .column = {1, 0, 2}};
   candidates.draws = kDraws;
   candidates.values.reshape(3, kDraws);
   candidates.log_weight.reshape(2, kDraws);
@@ -34,6 +34,7 @@ struct Setting {
   std::vector<Index> rows{0, 1, 2, 3}, inputs{0, 1, 2};
 
   Setting() { allocate(spec, 4, states); }
+  Model model() const { return {.spec = spec, .parameters = parameters, .variances = variances}; }
 };
 
 }  // namespace
@@ -56,12 +57,12 @@ TEST_CASE("missing: shapes that disagree are refused") {
 
 TEST_CASE("missing: a candidate is put where the network reads its covariate") {
   const Candidates candidates = some_candidates();
-  const CandidateInputs places(candidates, {2, 1}, 3);
+  const CandidateInputs places(std::vector<Index>{2, 1}, 3);
   float row[2] = {7.0f, 8.0f};
-  places.put(2, 4, row);
+  places.put(candidates, 2, 4, row);
   CHECK(row[0] == candidates.values(2, 4));
   CHECK(row[1] == 8.0f);
-  places.put(1, 4, row);
+  places.put(candidates, 1, 4, row);
   CHECK(row[1] == 8.0f);
 }
 
@@ -69,37 +70,35 @@ TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
   Setting s;
   Candidates candidates = some_candidates();
   for (Index k = 0; k < kDraws; ++k) candidates.log_weight(1, k) = 0.3f * static_cast<float>(k);
-  Imputer imputer(candidates, 4);
-  imputer.connect(s.inputs, 3);
+  Imputer imputer(candidates, 4, s.inputs, 3);
 
   // What the chain should do: exact weights of every candidate.
   std::vector<std::vector<double>> expected(2, std::vector<double>(kDraws));
   const auto blocks = visible_blocks(s.spec);
-  const CandidateInputs places(candidates, s.inputs, 3);
+  const CandidateInputs places(s.inputs, 3);
   for (std::size_t slot = 0; slot < 2; ++slot) {
     const Index row = candidates.rows[slot];
     double total = 0.0;
     for (Index k = 0; k < kDraws; ++k) {
       Batch batch = s.batch;
-      places.put(row, k, batch.inputs.row(row));
+      places.put(candidates, row, k, batch.inputs.row(row));
       forward(s.spec, s.parameters, batch, s.states);
       double log_weight = candidates.log_weight(static_cast<Index>(slot), k);
       log_weight += row_log_likelihood(blocks, batch, s.states, s.variances, row);
-      total += expected[slot][static_cast<std::size_t>(k)] = std::exp(log_weight);
+      total += expected[slot][k] = std::exp(log_weight);
     }
     for (double& weight : expected[slot]) weight /= total;
   }
 
   const int steps = 20000;
   std::vector<std::vector<double>> visits(2, std::vector<double>(kDraws, 0.0));
-  const RandomStream random(1, 2, 3);
+  const RandomStream random(1, 2, 3, 0);
   for (int step = 0; step < steps; ++step) {
     for (Index i = 0; i < 4; ++i) imputer.fill(i, s.batch.inputs.row(i));
     forward(s.spec, s.parameters, s.batch, s.states);
-    imputer.move(s.spec, s.parameters, s.rows.data(), s.batch, s.states, s.variances, random,
-                 static_cast<std::uint32_t>(step), 0);
+    imputer.move(s.model(), s.rows, s.batch, s.states, random, static_cast<std::uint32_t>(step), 0);
     for (std::size_t slot = 0; slot < 2; ++slot)
-      visits[slot][static_cast<std::size_t>(imputer.current()[slot])] += 1.0 / steps;
+      visits[slot][imputer.current()[slot]] += 1.0 / steps;
   }
   for (std::size_t slot = 0; slot < 2; ++slot)
     for (std::size_t k = 0; k < kDraws; ++k) {
@@ -112,23 +111,21 @@ TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
 TEST_CASE("missing: likelihoods of all candidates at once, for any number of threads") {
   Setting s;
   const Candidates candidates = some_candidates();
-  std::vector<double> x(12);
+  Covariates<double> x(4, 3);
   for (Index i = 0; i < 4; ++i)
-    for (Index j = 0; j < 3; ++j) x[static_cast<std::size_t>(3 * i + j)] = s.batch.inputs(i, j);
-  const std::vector<double> center(3, 0.0), scale(3, 1.0);
-  const Dataset data({x.data(), true, 4, 3, 24, 8, center.data(), scale.data(), 1e9}, 1 << 20);
+    for (Index j = 0; j < 3; ++j) x(i, j) = s.batch.inputs(i, j);
+  const Dataset data = x.dataset(1 << 20);
   Hooks hooks;
-  Panel out;
   const auto blocks = visible_blocks(s.spec);
-  const CandidateInputs places(candidates, s.inputs, 3);
+  const CandidateInputs places(s.inputs, 3);
   for (int threads : {1, 2}) {
-    candidate_log_likelihood(s.spec, s.parameters, s.inputs, data, candidates, s.batch.visible,
-                             s.variances, threads, hooks, out);
+    const Panel out = candidate_log_likelihood(s.model(), s.inputs, data, candidates,
+                                               s.batch.visible, threads, hooks);
     for (Index slot = 0; slot < 2; ++slot)
       for (Index k = 0; k < kDraws; ++k) {
-        const Index row = candidates.rows[static_cast<std::size_t>(slot)];
+        const Index row = candidates.rows[slot];
         Batch batch = s.batch;
-        places.put(row, k, batch.inputs.row(row));
+        places.put(candidates, row, k, batch.inputs.row(row));
         forward(s.spec, s.parameters, batch, s.states);
         const double expected = row_log_likelihood(blocks, batch, s.states, s.variances, row);
         CHECK(out(slot, k) == static_cast<float>(expected));

@@ -9,7 +9,7 @@ namespace {
 
 // Predictor of one unit in double precision.
 double predictor(const LayerParameters& theta, const std::vector<double>& below, Index unit) {
-  double sum = theta.bias[static_cast<std::size_t>(unit)];
+  double sum = theta.bias[unit];
   for (std::size_t k = 0; k < below.size(); ++k)
     sum += below[k] * theta.weights(static_cast<Index>(k), unit);
   return sum;
@@ -75,8 +75,8 @@ TEST_CASE("network: the log-likelihood of visible blocks is weighted by rows") {
   CHECK(both.size() == 3);
   for (std::size_t b = 0; b < 3; ++b)
     CHECK_NEAR(tripled[b], first[b] + 3 * (both[b] - first[b]), 1e-12);
-  const float y = batch.visible(0, 2), eta = states[2].predictor(0, 0);
-  CHECK_NEAR(first[2], log_density(Family::gaussian, 1, 0.3, &y, &eta), 1e-13);
+  const VisibleBlock outcome = visible_blocks(spec)[2];
+  CHECK_NEAR(first[2], log_density(outcome, 0.3, batch.visible, states[2].predictor, 0), 1e-13);
 }
 
 TEST_CASE("network: impossible networks are refused") {
@@ -84,7 +84,8 @@ TEST_CASE("network: impossible networks are refused") {
   using fixtures::observed;
   const LayerSpec outcome{{observed(Family::gaussian, 1, false, 0)}};
   const auto validate = [](std::vector<LayerSpec> layers) {
-    NetworkSpec{2, Activation::tanh, std::move(layers)}.validate();
+    NetworkSpec{.inputs = 2, .activation = Activation::tanh, .layers = std::move(layers)}
+        .validate();
   };
   validate({{{latent(2)}}, outcome});
   CHECK_THROWS(validate({outcome}), InvalidArgument);

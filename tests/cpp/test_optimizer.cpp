@@ -1,5 +1,4 @@
 #include "check.hpp"
-#include "core/errors.hpp"
 #include "core/optimizer.hpp"
 #include "fixtures.hpp"
 
@@ -10,8 +9,12 @@ namespace {
 constexpr double kRoundoff = 0x1p-24;
 const std::vector<double> kRate{0.1, 0.2, 0.3}, kVariance{1.0, 1.0, 0.01};
 
-OptimizerOptions rule(const std::string& name, double momentum, double clip_norm = 0.0) {
-  return {name, momentum, 0.99, 1e-8, clip_norm};
+OptimizerOptions rule(UpdateRule kind, double momentum, double clip_norm = 0.0) {
+  return {.rule = kind,
+          .momentum = momentum,
+          .second_decay = 0.99,
+          .epsilon = 1e-8,
+          .clip_norm = clip_norm};
 }
 
 std::vector<LayerGradient> some_gradients(const NetworkSpec& spec) {
@@ -29,10 +32,9 @@ struct Run {
   NetworkSpec spec = fixtures::small_network();
   Parameters before = fixtures::some_parameters(spec), after = before;
   std::vector<LayerGradient> gradients = some_gradients(spec);
-  OptimizerOptions options;
   Optimizer optimizer;
 
-  explicit Run(const OptimizerOptions& chosen) : options(chosen), optimizer(spec, options) {}
+  explicit Run(const OptimizerOptions& options) : optimizer(spec, options) {}
   void step(const PriorPass& prior = MixturePrior::off(), bool penalize_bias = false) {
     optimizer.update(gradients, 4.0, kRate, kVariance, prior, penalize_bias, after);
   }
@@ -45,7 +47,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("optimizer: without momentum, θ += rate times the mean gradient") {
-  Run run(rule("momentum", 0.0));
+  Run run(rule(UpdateRule::momentum, 0.0));
   run.step();
   for (std::size_t i = 0; i < 3; ++i)
     CHECK_NEAR(run.moved(i, 1, 0), kRate[i] * run.gradients[i].weights(1, 0) / 4, 4 * kRoundoff);
@@ -54,14 +56,14 @@ TEST_CASE("optimizer: without momentum, θ += rate times the mean gradient") {
 }
 
 TEST_CASE("optimizer: momentum adds up a constant gradient") {
-  Run run(rule("momentum", 0.5));
+  Run run(rule(UpdateRule::momentum, 0.5));
   for (int k = 0; k < 3; ++k) run.step();
   CHECK_NEAR(run.moved(0, 0, 0), (1 + 1.5 + 1.75) * 0.1 * run.gradients[0].weights(0, 0) / 4,
              12 * kRoundoff);
 }
 
 TEST_CASE("optimizer: adam's first step is the rate, in the gradient's direction") {
-  Run run(rule("adam", 0.9));
+  Run run(rule(UpdateRule::adam, 0.9));
   run.step();
   for (Index i = 0; i < 3; ++i)
     for (Index j = 0; j < 2; ++j)
@@ -70,7 +72,7 @@ TEST_CASE("optimizer: adam's first step is the rate, in the gradient's direction
 }
 
 TEST_CASE("optimizer: clipping holds a layer's mean gradient at clip/σ²") {
-  Run run(rule("momentum", 0.0, 0.02));
+  Run run(rule(UpdateRule::momentum, 0.0, 0.02));
   run.step();
   const auto norm = [&](std::size_t i) {
     double squares = 0;
@@ -87,12 +89,12 @@ TEST_CASE("optimizer: clipping holds a layer's mean gradient at clip/σ²") {
 
 TEST_CASE("optimizer: the prior acts on weights, on biases only when asked") {
   for (bool penalize_bias : {false, true}) {
-    Run run(rule("momentum", 0.0));
+    Run run(rule(UpdateRule::momentum, 0.0));
     for (LayerGradient& g : run.gradients) {
       g.weights.set_zero();
       std::fill(g.bias.begin(), g.bias.end(), 0.0f);
     }
-    const MixturePrior prior{1e-6, 1e-4, 2.0};
+    const MixturePrior prior{.inclusion = 1e-6, .spike_variance = 1e-4, .slab_variance = 2.0};
     run.step(prior.slab_pass(0.5), penalize_bias);
     const float w = run.before.layers[0].weights(2, 1), b = run.before.layers[0].bias[1];
     CHECK_NEAR(run.moved(0, 2, 1), -0.1 * 0.5 * w / 2, 4 * kRoundoff);
@@ -102,8 +104,8 @@ TEST_CASE("optimizer: the prior acts on weights, on biases only when asked") {
 }
 
 TEST_CASE("optimizer: pruned weights stay zero") {
-  for (const char* name : {"adam", "momentum"}) {
-    Run run(rule(name, 0.9));
+  for (UpdateRule kind : {UpdateRule::adam, UpdateRule::momentum}) {
+    Run run(rule(kind, 0.9));
     run.after.layers[1].weights(1, 2) = run.after.layers[1].mask(1, 2) = 0.0f;
     for (int k = 0; k < 3; ++k) run.step();
     CHECK(run.after.layers[1].weights(1, 2) == 0.0f);
@@ -112,7 +114,7 @@ TEST_CASE("optimizer: pruned weights stay zero") {
 }
 
 TEST_CASE("optimizer: moments follow their covariates when others are dropped") {
-  Run whole(rule("momentum", 0.9)), part(rule("momentum", 0.9));
+  Run whole(rule(UpdateRule::momentum, 0.9)), part(rule(UpdateRule::momentum, 0.9));
   whole.step();
   part.step();
   const std::vector<Index> kept{0, 2};
@@ -127,10 +129,4 @@ TEST_CASE("optimizer: moments follow their covariates when others are dropped") 
     CHECK(first.weights(0, j) == whole.after.layers[0].weights(0, j));
     CHECK(first.weights(1, j) == whole.after.layers[0].weights(2, j));
   }
-}
-
-TEST_CASE("optimizer: an unknown rule is refused") {
-  const NetworkSpec spec = fixtures::small_network();
-  const OptimizerOptions options = rule("newton", 0.0);
-  CHECK_THROWS(Optimizer(spec, options), InvalidArgument);
 }

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "check.hpp"
 #include "core/errors.hpp"
 #include "core/predict.hpp"
@@ -14,28 +12,18 @@ constexpr Index kRows = 600;  // more than two tasks of 256 rows
 struct Setting {
   NetworkSpec spec = fixtures::small_network();
   Parameters parameters = fixtures::some_parameters(spec);
-  std::vector<float> x = std::vector<float>(kRows * 5);
-  std::vector<double> center = std::vector<double>(5, 0.0), scale = std::vector<double>(5, 1.0);
+  fixtures::Covariates<float> x{kRows, 5};
   std::vector<Index> inputs{4, 0, 2}, rows;
   Panel clamp = Panel(2, 3);
   Hooks hooks;
 
   Setting() {
-    for (Index k = 0; k < kRows * 5; ++k) x[static_cast<std::size_t>(k)] = fixtures::number(k);
+    for (Index k = 0; k < kRows * 5; ++k) x.values[k] = fixtures::number(k);
     for (Index i = 0; i < kRows; ++i) rows.push_back((i * 7) % kRows);
     clamp(1, 0) = 1.0f;
   }
   std::vector<Panel> run(int threads) {
-    const Source source{x.data(),
-                        false,
-                        kRows,
-                        5,
-                        5 * sizeof(float),
-                        sizeof(float),
-                        center.data(),
-                        scale.data(),
-                        std::numeric_limits<double>::infinity()};
-    return predict(spec, parameters, inputs, Dataset(source, 0), rows, clamp, threads, hooks);
+    return predict(spec, parameters, inputs, x.dataset(), rows, clamp, threads, hooks);
   }
 };
 
@@ -45,13 +33,12 @@ TEST_CASE("predict: means of a forward pass with the treatment clamped") {
   Setting s;
   const auto out = s.run(1);
   CHECK(out.size() == 2);
-  Batch batch{Panel(1, 3), Panel(1, 3), {1.0f}};
+  Batch batch{.inputs = Panel(1, 3), .visible = Panel(1, 3), .weight = {1.0f}};
   std::vector<LayerState> states;
   allocate(s.spec, 1, states);
   for (Index i : {Index{0}, Index{255}, Index{256}, kRows - 1}) {
-    const Index row = s.rows[static_cast<std::size_t>(i)];
-    for (Index j = 0; j < 3; ++j)
-      batch.inputs(0, j) = s.x[static_cast<std::size_t>(row * 5 + s.inputs[j])];
+    const Index row = s.rows[i];
+    for (Index j = 0; j < 3; ++j) batch.inputs(0, j) = s.x(row, s.inputs[j]);
     for (Index a : {0, 1}) {
       batch.visible(0, 0) = static_cast<float>(a);
       forward(s.spec, s.parameters, batch, states);

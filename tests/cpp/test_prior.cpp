@@ -5,6 +5,10 @@ using namespace cstonet;
 
 namespace {
 
+MixturePrior mixture(double inclusion, double spike, double slab) {
+  return {.inclusion = inclusion, .spike_variance = spike, .slab_variance = slab};
+}
+
 float slope(const PriorPass& pass, float w) {
   float out;
   kernels().prior_gradient(pass, &w, 1, &out);
@@ -14,7 +18,7 @@ float slope(const PriorPass& pass, float w) {
 }  // namespace
 
 TEST_CASE("prior: at the threshold spike and slab explain a weight equally well") {
-  const MixturePrior prior{1e-6, 1e-5, 1e-2};
+  const MixturePrior prior = mixture(1e-6, 1e-5, 1e-2);
   const double t = prior.threshold();
   CHECK_NEAR(t, 0.0186, 5e-5);
   const auto component = [t](double share, double variance) {
@@ -24,11 +28,11 @@ TEST_CASE("prior: at the threshold spike and slab explain a weight equally well"
 }
 
 TEST_CASE("prior: a wide slab that always wins prunes nothing") {
-  CHECK(MixturePrior({0.99, 0.5, 1.0}).threshold() == 0.0);
+  CHECK(mixture(0.99, 0.5, 1.0).threshold() == 0.0);
 }
 
 TEST_CASE("prior: the gradient is the slope of the log-density") {
-  const MixturePrior prior{1e-3, 1e-3, 1.0};
+  const MixturePrior prior = mixture(1e-3, 1e-3, 1.0);
   for (float w : {-2.0f, -0.1f, 0.0f, 0.02f, 0.12f, 0.14f, 0.3f}) {
     const double h = 1e-6;
     const double expected = (prior.log_density(w + h) - prior.log_density(w - h)) / (2 * h);
@@ -39,14 +43,14 @@ TEST_CASE("prior: the gradient is the slope of the log-density") {
 
 TEST_CASE("prior: far from zero the pull is the slab's, to float32 accuracy") {
   // 1/σ0² is 10^10 times 1/σ1² here: a difference of the two would lose the slab.
-  const PriorPass pass = MixturePrior{1e-6, 1e-10, 1.0}.pass(1.0);
+  const PriorPass pass = mixture(1e-6, 1e-10, 1.0).pass(1.0);
   CHECK_NEAR(slope(pass, 2.0f), -2.0, 1e-6);
   CHECK_NEAR(slope(pass, -0.5f), 0.5, 1e-6);
-  CHECK(std::isfinite(slope(MixturePrior{1e-30, 1e-12, 1.0}.pass(1.0), 1e-8f)));
+  CHECK(std::isfinite(slope(mixture(1e-30, 1e-12, 1.0).pass(1.0), 1e-8f)));
 }
 
 TEST_CASE("prior: the slab alone is a ridge penalty, and off is off") {
-  const MixturePrior prior{1e-6, 1e-4, 0.5};
+  const MixturePrior prior = mixture(1e-6, 1e-4, 0.5);
   for (float w : {-3.0f, 0.001f, 2.0f}) {
     CHECK_NEAR(slope(prior.slab_pass(1.0), w), -2.0 * w, 1e-6);
     CHECK(slope(MixturePrior::off(), w) == 0.0f);

@@ -35,38 +35,50 @@ TEST_CASE("rng: Philox4x32-10 gives the answers of the Random123 distribution") 
         Words{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u});
 }
 
-TEST_CASE("rng: streams depend on seed, fold, start, purpose and both counters") {
+TEST_CASE("rng: streams depend on seed, fold, start, network, purpose and both counters") {
   std::set<float> first;
   const auto draw = [&](std::uint64_t seed, std::uint64_t fold, std::uint64_t start,
-                        Purpose purpose, std::uint32_t a, std::uint32_t b) {
+                        std::uint64_t network, Purpose purpose, std::uint32_t a, std::uint32_t b) {
     float x;
-    RandomStream(seed, fold, start).normals(purpose, a, b, 1, &x);
+    RandomStream(seed, fold, start, network).normals(purpose, a, b, {&x, 1});
     first.insert(x);
   };
-  draw(1, 0, 0, Purpose::latent, 0, 0);
-  draw(2, 0, 0, Purpose::latent, 0, 0);
-  draw(1, 1, 0, Purpose::latent, 0, 0);
-  draw(1, 0, 1, Purpose::latent, 0, 0);
-  draw(1, 0, 0, Purpose::weights, 0, 0);
-  draw(1, 0, 0, Purpose::latent, 1, 0);
-  draw(1, 0, 0, Purpose::latent, 0, 1);
-  CHECK(first.size() == 7);
-  draw(1, 0, 0, Purpose::latent, 0, 0);
-  CHECK(first.size() == 7);
+  draw(1, 0, 0, 0, Purpose::latent, 0, 0);
+  draw(2, 0, 0, 0, Purpose::latent, 0, 0);
+  draw(1, 1, 0, 0, Purpose::latent, 0, 0);
+  draw(1, 0, 1, 0, Purpose::latent, 0, 0);
+  draw(1, 0, 0, 1, Purpose::latent, 0, 0);
+  draw(1, 0, 0, 2, Purpose::latent, 0, 0);
+  draw(1, 0, 0, 0, Purpose::weights, 0, 0);
+  draw(1, 0, 0, 0, Purpose::latent, 1, 0);
+  draw(1, 0, 0, 0, Purpose::latent, 0, 1);
+  CHECK(first.size() == 9);
+  draw(1, 0, 0, 0, Purpose::latent, 0, 0);
+  CHECK(first.size() == 9);
+}
+
+TEST_CASE("rng: the key of network 0 is that of seed, fold and start alone") {
+  // From the NumPy twin before networks were numbered.
+  const RandomStream random(12345, 3, 7, 0);
+  CHECK(random.key()[0] == 0xff3364a5u);
+  CHECK(random.key()[1] == 0xde3096adu);
+  const RandomStream other(12345, 3, 7, 1);
+  CHECK(other.key()[0] != random.key()[0]);
+  CHECK(other.key()[1] != random.key()[1]);
 }
 
 TEST_CASE("rng: the start of a stream does not depend on how much is drawn") {
-  const RandomStream random(7, 1, 2);
+  const RandomStream random(7, 1, 2, 0);
   std::vector<float> few(5), many(200);
-  random.normals(Purpose::latent, 3, 4, 5, few.data());
-  random.normals(Purpose::latent, 3, 4, 200, many.data());
+  random.normals(Purpose::latent, 3, 4, few);
+  random.normals(Purpose::latent, 3, 4, many);
   CHECK(std::equal(few.begin(), few.end(), many.begin()));
 }
 
 TEST_CASE("rng: uniforms lie in [0, 1) and are spread evenly") {
-  const Index n = 20000;
+  const int n = 20000;
   std::vector<float> u(n);
-  RandomStream(3, 0, 0).uniforms(Purpose::weights, 0, 0, n, u.data());
+  RandomStream(3, 0, 0, 0).uniforms(Purpose::weights, 0, 0, u);
   CHECK(*std::min_element(u.begin(), u.end()) >= 0.0f);
   CHECK(*std::max_element(u.begin(), u.end()) < 1.0f);
   // Mean 1/2 with standard error 1/sqrt(12 n); four of them.
@@ -78,7 +90,7 @@ TEST_CASE("rng: a shuffle is a permutation, repeatable, and another for another 
   std::iota(items.begin(), items.end(), Index{0});
   again = other = items;
   const std::vector<Index> sorted = items;
-  const RandomStream random(5, 0, 0);
+  const RandomStream random(5, 0, 0, 0);
   random.shuffle(Purpose::shuffle, 1, items);
   random.shuffle(Purpose::shuffle, 1, again);
   random.shuffle(Purpose::shuffle, 2, other);
@@ -95,8 +107,8 @@ TEST_CASE("rng: every item is equally likely to come first") {
   for (int t = 0; t < trials; ++t) {
     std::vector<Index> items(size);
     std::iota(items.begin(), items.end(), Index{0});
-    RandomStream(9, 0, 0).shuffle(Purpose::shuffle, static_cast<std::uint32_t>(t), items);
-    ++counts[static_cast<std::size_t>(items[0])];
+    RandomStream(9, 0, 0, 0).shuffle(Purpose::shuffle, static_cast<std::uint32_t>(t), items);
+    ++counts[items[0]];
   }
   const double expected = trials / double(size), sd = std::sqrt(expected * (1 - 1.0 / size));
   for (int count : counts) CHECK_NEAR(count, expected, 4.5 * sd);

@@ -1,4 +1,3 @@
-#include <limits>
 #include <numeric>
 
 #include "check.hpp"
@@ -12,9 +11,7 @@ namespace {
 constexpr Index kRows = 40, kColumns = 150;  // more than one task of 128 columns
 
 struct Tests {
-  std::vector<double> x = std::vector<double>(kRows * kColumns);
-  std::vector<double> center = std::vector<double>(kColumns, 0.0);
-  std::vector<double> scale = std::vector<double>(kColumns, 1.0);
+  fixtures::Covariates<double> x{kRows, kColumns};
   std::vector<Index> rows = std::vector<Index>(kRows), columns;
   Panel directions = Panel(kRows, 2), linear, square;
 
@@ -23,32 +20,23 @@ struct Tests {
       columns.resize(kColumns);
       std::iota(columns.begin(), columns.end(), Index{0});
     }
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = fixtures::number(static_cast<Index>(k));
-    for (Index i = 0; i < kRows; ++i) x[static_cast<std::size_t>(i * kColumns + 5)] = 0.0;
+    for (Index k = 0; k < kRows * kColumns; ++k) x.values[k] = fixtures::number(k);
+    for (Index i = 0; i < kRows; ++i) x(i, 5) = 0.0;
     std::iota(rows.begin(), rows.end(), Index{0});
     fixtures::fill(directions, 77);
-    const Source source{x.data(),
-                        true,
-                        kRows,
-                        kColumns,
-                        kColumns * sizeof(double),
-                        sizeof(double),
-                        center.data(),
-                        scale.data(),
-                        std::numeric_limits<double>::infinity()};
     Hooks hooks;
-    score_tests(Dataset(source, 0), rows, columns, directions, threads, hooks, linear, square);
+    score_tests(x.dataset(), rows, columns, directions, threads, hooks, linear, square);
   }
   double expected(Index column, Index direction, bool squared) const {
     std::vector<double> f;
     for (Index i = 0; i < kRows; ++i) {
-      const double v = x[static_cast<std::size_t>(i * kColumns + column)];
+      const double v = x(i, column);
       f.push_back(squared ? v * v : v);
     }
     const double mean = squared ? std::accumulate(f.begin(), f.end(), 0.0) / kRows : 0.0;
     double sum = 0, squares = 0;
     for (Index i = 0; i < kRows; ++i) {
-      const double term = directions(i, direction) * (f[static_cast<std::size_t>(i)] - mean);
+      const double term = directions(i, direction) * (f[i] - mean);
       sum += term;
       squares += term * term;
     }
@@ -79,7 +67,7 @@ TEST_CASE("score: a list of covariates has the scores they have among all") {
   const std::vector<Index> some{140, 3, 4};
   const Tests all(1), listed(1, some);
   for (Index k = 0; k < 3; ++k) {
-    const Index column = some[static_cast<std::size_t>(k)];
+    const Index column = some[k];
     CHECK(listed.linear.view().row(k) == all.linear.view().row(column));
     CHECK(listed.square.view().row(k) == all.square.view().row(column));
   }

@@ -8,26 +8,31 @@ namespace {
 
 const std::vector<double> kVariances{1.0, 1.0, 0.4};
 
+SamplerOptions sampler(int sweeps, double friction, double temperature,
+                       std::vector<double> variance) {
+  return {.sweeps = sweeps,
+          .friction = friction,
+          .temperature = temperature,
+          .variance = std::move(variance)};
+}
+
 // One imputation of a minibatch and what it yields.
 struct Imputed {
   NetworkSpec spec = fixtures::small_network();
   Parameters parameters = fixtures::some_parameters(spec);
   Batch batch;
-  SamplerOptions options;
   std::vector<LayerState> states;
   std::vector<LayerGradient> gradients;
   BackwardSampler sampler;
   std::vector<double> log_likelihood;
 
   // The sampler may be made for more rows than this batch has: the last one of an epoch is short.
-  Imputed(Index rows, SamplerOptions chosen, std::vector<double> step, Index capacity = 0)
-      : batch(fixtures::some_batch(spec, rows)),
-        options(chosen),
-        sampler(spec, options, std::max(rows, capacity)) {
+  Imputed(Index rows, SamplerOptions options, std::vector<double> step, Index capacity = 0)
+      : batch(fixtures::some_batch(spec, rows)), sampler(spec, options, std::max(rows, capacity)) {
     allocate(spec, std::max(rows, capacity), states);
     allocate(spec, gradients);
     forward(spec, parameters, batch, states);
-    sampler.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3), 7, states);
+    sampler.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3, 0), 7, states);
     log_likelihood = sampler.log_likelihood(batch, kVariances);
     sampler.gradients(batch, states, gradients);
   }
@@ -61,7 +66,7 @@ std::vector<std::vector<double>> back_propagate(const NetworkSpec& spec, const P
 
 TEST_CASE("sghmc: cold, steps σ_i, a steep ladder: the residuals are those of back-propagation") {
   const std::vector<double> variance{1e-10, 1e-5};
-  const Imputed result(1, {1, 1.0, 0.0, variance}, {1e-5, std::sqrt(1e-5)});
+  const Imputed result(1, sampler(1, 1.0, 0.0, variance), {1e-5, std::sqrt(1e-5)});
   const auto delta = back_propagate(result.spec, result.parameters, result.batch);
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < delta[i].size(); ++j)
@@ -70,7 +75,7 @@ TEST_CASE("sghmc: cold, steps σ_i, a steep ladder: the residuals are those of b
 }
 
 TEST_CASE("sghmc: with a flat ladder they are not") {
-  const Imputed result(1, {1, 1.0, 0.0, {1e-3, 1e-3}}, {std::sqrt(1e-3), std::sqrt(1e-3)});
+  const Imputed result(1, sampler(1, 1.0, 0.0, {1e-3, 1e-3}), {std::sqrt(1e-3), std::sqrt(1e-3)});
   const auto delta = back_propagate(result.spec, result.parameters, result.batch);
   double largest = 0;
   for (std::size_t j = 0; j < 2; ++j)
@@ -79,7 +84,7 @@ TEST_CASE("sghmc: with a flat ladder they are not") {
 }
 
 TEST_CASE("sghmc: visible units never move and outputs are ψ(Y)") {
-  const Imputed result(6, {2, 0.3, 1.0, {0.1, 0.2}}, {0.1, 0.2});
+  const Imputed result(6, sampler(2, 0.3, 1.0, {0.1, 0.2}), {0.1, 0.2});
   for (Index i = 0; i < 6; ++i) {
     for (Index j : {2, 3}) CHECK(result.sampler.displacement(1)(i, j) == 0.0f);
     CHECK(result.states[1].output(i, 2) == result.batch.visible(i, 0));
@@ -93,7 +98,7 @@ TEST_CASE("sghmc: visible units never move and outputs are ψ(Y)") {
 }
 
 TEST_CASE("sghmc: a short last batch gives what a batch of its own size gives") {
-  const SamplerOptions options{2, 0.3, 1.0, {0.1, 0.2}};
+  const SamplerOptions options = sampler(2, 0.3, 1.0, {0.1, 0.2});
   const Imputed exact(3, options, {0.1, 0.2}), roomy(3, options, {0.1, 0.2}, 10);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(exact.gradients[i].bias == roomy.gradients[i].bias);
@@ -103,13 +108,14 @@ TEST_CASE("sghmc: a short last batch gives what a batch of its own size gives") 
 }
 
 TEST_CASE("sghmc: a row of weight zero counts for nothing, of weight two twice") {
-  const SamplerOptions cold{1, 1.0, 0.0, {0.1, 0.2}};
+  const SamplerOptions cold = sampler(1, 1.0, 0.0, {0.1, 0.2});
   const auto weighted = [&](const Floats& weight) {
     Imputed result(2, cold, {0.1, 0.2});
     // Residuals are weighted in place: impute again before asking for other weights.
     forward(result.spec, result.parameters, result.batch, result.states);
-    result.sampler.impute(result.parameters, result.batch, kVariances, {0.1, 0.2},
-                          RandomStream(1, 2, 3), 7, result.states);
+    const std::vector<double> step{0.1, 0.2};
+    result.sampler.impute(result.parameters, result.batch, kVariances, step,
+                          RandomStream(1, 2, 3, 0), 7, result.states);
     result.batch.weight = weight;
     result.sampler.gradients(result.batch, result.states, result.gradients);
     return result.gradients;
@@ -128,14 +134,15 @@ TEST_CASE("sghmc: noise depends on the iteration, silence does not") {
     const NetworkSpec spec = fixtures::small_network();
     const Parameters parameters = fixtures::some_parameters(spec);
     const Batch batch = fixtures::some_batch(spec, 2);
-    const SamplerOptions options{1, 0.5, temperature, {0.1, 0.2}};
+    const SamplerOptions options = sampler(1, 0.5, temperature, {0.1, 0.2});
     std::vector<LayerState> states;
     allocate(spec, 2, states);
     forward(spec, parameters, batch, states);
-    BackwardSampler sampler(spec, options, 2);
-    sampler.impute(parameters, batch, kVariances, {0.1, 0.2}, RandomStream(1, 2, 3), iteration,
-                   states);
-    return sampler.displacement(0)(0, 0);
+    BackwardSampler backward(spec, options, 2);
+    const std::vector<double> step{0.1, 0.2};
+    backward.impute(parameters, batch, kVariances, step, RandomStream(1, 2, 3, 0), iteration,
+                    states);
+    return backward.displacement(0)(0, 0);
   };
   CHECK(run(1.0, 1) == run(1.0, 1));
   CHECK(run(1.0, 1) != run(1.0, 2));

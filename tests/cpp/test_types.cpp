@@ -12,7 +12,9 @@ TEST_CASE("types: rows are padded with zeros to whole registers and aligned") {
   CHECK(reinterpret_cast<std::uintptr_t>(panel.data()) % 64 == 0);
   panel.view().setOnes();
   for (Index i = 0; i < 3; ++i)
-    for (Index j = 0; j < 32; ++j) CHECK(panel.row(i)[j] == (j < 17 ? 1.0f : 0.0f));
+    for (Index j = 0; j < 32; ++j) CHECK(panel.flat()[32 * i + j] == (j < 17 ? 1.0f : 0.0f));
+  CHECK(panel.row(2).size() == 17);
+  CHECK(panel.row(2).data() == panel.data() + 64);
   CHECK(padded(0) == 0);
   CHECK(padded(16) == 16);
   CHECK(padded(33) == 48);

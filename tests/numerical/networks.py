@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import cstonet_seams
 import numpy as np
 from numpy.typing import NDArray
 from twins_network import Chain, feeding_units, place_blocks
 from twins_random import Purpose
 
-from cstonet import _core
 from cstonet.network.spec import Block, NetworkSpec
 from cstonet.settings.options import SamplerOptions
 
-STREAM, ITERATION = (11, 2, 1), 5
+STREAM, ITERATION = (11, 2, 1, 0), 5
 
 
 def latent(size: int) -> Block:
@@ -87,8 +87,8 @@ class Case:
     def hidden(self) -> int:
         return len(self.spec.layers) - 1
 
-    def kernel(self, options: SamplerOptions, step: list[float]) -> _core.SweepResult:
-        return _core.sweep(
+    def kernel(self, options: SamplerOptions, step: list[float]) -> cstonet_seams.SweepResult:
+        return cstonet_seams.sweep(
             self.spec,
             options,
             self.weights,
@@ -153,5 +153,5 @@ def kernel_noise(
     """The normals of a layer and sweep: rows are padded to whole registers of 16 floats."""
     padded = -(-units // 16) * 16
     stream = sweep << 16 | layer
-    draws = _core.normals(STREAM, Purpose.LATENT, iteration, stream, rows * padded)
+    draws = cstonet_seams.normals(STREAM, Purpose.LATENT, iteration, stream, rows * padded)
     return draws.reshape(rows, padded)[:, :units].astype(float)

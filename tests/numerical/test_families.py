@@ -1,10 +1,9 @@
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
-
-from cstonet import _core
 
 FAMILIES = ["gaussian", "bernoulli", "categorical"]
 
@@ -31,7 +30,7 @@ def test_residual_matches_its_twin(family: str, variance: float, size: int) -> N
     # The mean and the difference are rounded once each, relative to terms of the sizes below.
     terms = scale * (np.abs(y) + np.abs(twins.mean(family, eta.astype(float))))
     expected = twins.residual(family, variance, y.astype(float), eta.astype(float))
-    actual = _core.residual(family, variance, y, eta)
+    actual = cstonet_seams.residual(family, variance, y, eta)
     twins.assert_close(actual, expected, roundings=2, scale=terms)
 
 
@@ -41,7 +40,7 @@ def test_log_density_matches_its_twin(family: str, size: int) -> None:
     y, eta = draw(family, 200, size)
     expected = twins.log_density(family, 0.3, y.astype(float), eta.astype(float))
     # Both are float64.
-    np.testing.assert_allclose(_core.log_density(family, 0.3, y, eta), expected, rtol=1e-12)
+    np.testing.assert_allclose(cstonet_seams.log_density(family, 0.3, y, eta), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -53,21 +52,23 @@ def test_residual_is_the_slope_of_the_log_density(family: str) -> None:
     slope = np.empty(y.shape)
     for j in range(size):
         step = h * np.eye(size, dtype=np.float32)[j]
-        up, down = (_core.log_density(family, 0.3, y, eta + s * step) for s in (1, -1))
+        up, down = (cstonet_seams.log_density(family, 0.3, y, eta + s * step) for s in (1, -1))
         slope[:, j] = (up - down) / (2 * h)
     # Third derivatives of both log-normalizers are at most 0.1 (cumulants of 0/1 variables), of
     # the gaussian zero; float64 cancellation is below 1e-12.
     tolerance = h**2 / 6 * 0.1 + 4 * twins.U * (1 + np.abs(eta)) / 0.3
-    assert np.all(np.abs(_core.residual(family, 0.3, y, eta) - slope) <= tolerance)
+    assert np.all(np.abs(cstonet_seams.residual(family, 0.3, y, eta) - slope) <= tolerance)
 
 
 def test_two_categories_are_a_bernoulli() -> None:
     y, eta = draw("bernoulli", 300, 1, spread=10)
     bernoulli, categorical = (
-        _core.log_density(f, 1.0, y, eta) for f in ("bernoulli", "categorical")
+        cstonet_seams.log_density(f, 1.0, y, eta) for f in ("bernoulli", "categorical")
     )
     np.testing.assert_allclose(bernoulli, categorical, rtol=1e-12, atol=1e-15)
-    bernoulli, categorical = (_core.residual(f, 1.0, y, eta) for f in ("bernoulli", "categorical"))
+    bernoulli, categorical = (
+        cstonet_seams.residual(f, 1.0, y, eta) for f in ("bernoulli", "categorical")
+    )
     twins.assert_close(categorical, bernoulli, roundings=2, scale=1)
 
 
@@ -76,12 +77,12 @@ def test_extreme_predictors_stay_finite(family: str) -> None:
     eta = np.array([[-1e4], [-100], [100], [1e4]], dtype=np.float32)
     for value in (0.0, 1.0):
         y = np.full_like(eta, value)
-        assert np.all(np.isfinite(_core.residual(family, 1.0, y, eta)))
-        assert np.all(np.isfinite(_core.log_density(family, 1.0, y, eta)))
+        assert np.all(np.isfinite(cstonet_seams.residual(family, 1.0, y, eta)))
+        assert np.all(np.isfinite(cstonet_seams.log_density(family, 1.0, y, eta)))
 
 
 def test_probabilities_sum_to_one_over_the_outcomes() -> None:
     eta = np.array([[0.3, -2.0, 1.0]], dtype=np.float32)
     outcomes = np.vstack([np.zeros(3), np.eye(3)]).astype(np.float32)
-    logs = [_core.log_density("categorical", 1.0, y[None], eta)[0] for y in outcomes]
+    logs = [cstonet_seams.log_density("categorical", 1.0, y[None], eta)[0] for y in outcomes]
     assert np.exp(logs).sum() == pytest.approx(1, rel=1e-14)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cstonet_seams
 import numpy as np
 import pytest
 from networks import NETWORKS, STREAM, Case, make_case
@@ -92,12 +93,15 @@ def test_likelihoods_of_candidates(name):
 def test_moves_are_metropolis_hastings(name, steps):
     gappy = Gappy(name, seed=3)
     case = gappy.case
-    kernel = _core.move_candidates(
+    kernel = cstonet_seams.move_candidates(
         case.spec,
         case.weights,
         case.biases,
         case.x,
-        gappy.candidates,
+        gappy.first,
+        gappy.column,
+        gappy.values,
+        gappy.log_weight,
         case.visible,
         case.variances,
         STREAM,

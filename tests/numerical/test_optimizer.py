@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
 from networks import Case, make_case
 
-from cstonet import _core
 from cstonet.settings.options import OptimizerOptions
 
 STEPS, BATCH_WEIGHT = 6, 31.5
@@ -45,7 +45,7 @@ def run_both(
     gradients = draw_gradients(case)
     rate = [1e-2, 2e-3, 5e-3, 1e-4]
     layer_variance = [1.0, 0.5, 0.1, 0.01]
-    actual = _core.update(
+    actual = cstonet_seams.update(
         case.spec,
         RULES[rule],
         case.weights,
@@ -114,7 +114,7 @@ def test_small_gradients_are_not_clipped() -> None:
     )  # fmt: skip
     steps = ([[w for w, _ in s] for s in tiny], [[b for _, b in s] for s in tiny])
     clipped, free = (
-        _core.update(case.spec, RULES[rule], case.weights, case.biases, *steps, *shared)[0]
+        cstonet_seams.update(case.spec, RULES[rule], case.weights, case.biases, *steps, *shared)[0]
         for rule in ("clipped", "momentum")
     )
     for a, b in zip(clipped, free, strict=True):
@@ -126,7 +126,7 @@ def test_the_prior_pulls_weights_to_zero_and_spares_biases() -> None:
     zero = [[np.zeros_like(w) for w in case.weights]], [[np.zeros_like(b) for b in case.biases]]
     shared = (1.0, [1e-4] * 4, [1.0] * 4, PRIOR, 0.01)
     for penalize_bias in (False, True):
-        weights, biases = _core.update(
+        weights, biases = cstonet_seams.update(
             case.spec, RULES["plain"], case.weights, case.biases, *zero, *shared, penalize_bias
         )
         for before, after in zip(case.weights, weights, strict=True):

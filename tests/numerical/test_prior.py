@@ -1,12 +1,11 @@
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
 from scipy.integrate import trapezoid
 from scipy.optimize import brentq
-
-from cstonet import _core
 
 # (λ, σ0², σ1²): the default at both ends of its annealing, the paper's, and one without sparsity.
 PRIORS = [
@@ -21,7 +20,7 @@ PRIORS = [
 def weights_around(prior: tuple[float, float, float]) -> np.ndarray:
     """Both components' ranges and, densely, the crossing between them; exact zero included."""
     _, spike, slab = prior
-    threshold = _core.prior_threshold(*prior)
+    threshold = cstonet_seams.prior_threshold(*prior)
     positive = np.concatenate(
         [
             np.geomspace(1e-6, 4 * np.sqrt(slab), 200),
@@ -43,7 +42,7 @@ def test_gradient_matches_its_twin(prior: tuple[float, float, float], level: str
     odds_terms = np.abs(np.log(prior[0])) + 10 + 0.5 * w.astype(float) ** 2 / spike
     pull = p / slab + (1 - p) / spike
     scale = np.abs(w) * (pull + p * (1 - p) * odds_terms / spike)
-    actual = _core.prior_gradient(w, *prior)
+    actual = cstonet_seams.prior_gradient(w, *prior)
     twins.assert_close(actual, twins.prior_gradient(w, *prior), roundings=8, scale=scale)
 
 
@@ -52,7 +51,7 @@ def test_gradient_is_the_slope_of_the_log_density(prior: tuple[float, float, flo
     _, spike, _ = prior
     h = 1e-4 * np.sqrt(spike)
     for w in weights_around(prior)[::7].astype(float):
-        up, down = (_core.prior_log_density(w + s * h, *prior) for s in (1, -1))
+        up, down = (cstonet_seams.prior_log_density(w + s * h, *prior) for s in (1, -1))
         # Truncation: h²/6 times a third derivative of at most about w³/σ0⁶ where the components
         # meet; cancellation: the rounding of a log-density over h.
         truncation = h**2 * (1 + np.abs(w) / np.sqrt(spike)) ** 3 / spike**1.5
@@ -66,12 +65,14 @@ def test_log_density_matches_its_twin_and_integrates_to_one(
 ) -> None:
     _, spike, slab = prior
     w = weights_around(prior).astype(float)
-    actual = [_core.prior_log_density(v, *prior) for v in w]
+    actual = [cstonet_seams.prior_log_density(v, *prior) for v in w]
     np.testing.assert_allclose(actual, twins.prior_log_density(w, *prior), rtol=1e-13)
     total = 0.0
     for low, high, n in ((0, 12 * spike**0.5, 4001), (12 * spike**0.5, 12 * slab**0.5, 4001)):
         grid = np.linspace(low, high, n)
-        total += 2 * trapezoid([np.exp(_core.prior_log_density(v, *prior)) for v in grid], grid)
+        total += 2 * trapezoid(
+            [np.exp(cstonet_seams.prior_log_density(v, *prior)) for v in grid], grid
+        )
     # Trapezoid steps of 0.003 standard deviations; what lies beyond is below 1e-12.
     assert total == pytest.approx(1, abs=1e-5)
 
@@ -80,7 +81,7 @@ def test_log_density_matches_its_twin_and_integrates_to_one(
 def test_threshold_is_where_spike_and_slab_explain_a_weight_equally(
     prior: tuple[float, float, float],
 ) -> None:
-    threshold = _core.prior_threshold(*prior)
+    threshold = cstonet_seams.prior_threshold(*prior)
 
     def slab_advantage(w: float) -> float:
         log_spike, log_slab = twins.prior_parts(w, *prior)
@@ -92,8 +93,8 @@ def test_threshold_is_where_spike_and_slab_explain_a_weight_equally(
 
 
 def test_threshold_of_the_papers_first_simulation() -> None:
-    assert _core.prior_threshold(1e-6, 1e-5, 1e-2) == pytest.approx(0.0186, abs=5e-5)
+    assert cstonet_seams.prior_threshold(1e-6, 1e-5, 1e-2) == pytest.approx(0.0186, abs=5e-5)
 
 
 def test_nothing_is_pruned_where_the_slab_wins_everywhere() -> None:
-    assert _core.prior_threshold(0.99, 0.5, 1.0) == 0.0
+    assert cstonet_seams.prior_threshold(0.99, 0.5, 1.0) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
@@ -19,7 +20,7 @@ def compare(rows: int, depth: int, columns: int, *, transpose: bool, seed: int =
     # A sum of `depth` products in float32, each term rounded at most once as a product and once
     # for every later addition: relative to the sum of absolute terms.
     terms = np.abs(left) @ np.abs(b)
-    actual = _core.multiply(a, b, transpose)
+    actual = cstonet_seams.multiply(a, b, transpose)
     twins.assert_close(actual, expected, roundings=depth + 1, scale=terms)
 
 
@@ -51,7 +52,7 @@ def test_the_shapes_of_a_minibatch(level: str) -> None:
 def test_an_empty_sum_is_zero(level: str) -> None:
     """A network all of whose covariates were pruned still has a first layer."""
     empty = np.zeros((5, 0), dtype=np.float32), np.zeros((0, 3), dtype=np.float32)
-    assert np.array_equal(_core.multiply(*empty, False), np.zeros((5, 3)))
+    assert np.array_equal(cstonet_seams.multiply(*empty, False), np.zeros((5, 3)))
 
 
 def test_levels_are_named_best_last_and_unknown_ones_refused() -> None:

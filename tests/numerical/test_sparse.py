@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 from networks import latent, observed
 from twins_network import feeding_units, pruned_masks, reaches
 
-from cstonet import _core
 from cstonet.network.spec import NetworkSpec
 
 NETWORK = NetworkSpec(
@@ -38,7 +38,7 @@ def zero_biases(spec: NetworkSpec = NETWORK) -> list[np.ndarray]:
 @pytest.mark.parametrize("seed", range(20))
 def test_random_networks_agree_with_brute_force(seed: int, threshold: float) -> None:
     weights = draw_weights(seed)
-    masks, paths = _core.prune_and_trace(NETWORK, weights, zero_biases(), threshold)
+    masks, paths = cstonet_seams.prune_and_trace(NETWORK, weights, zero_biases(), threshold)
     expected = pruned_masks(NETWORK, weights, threshold)
     for actual, mask in zip(masks, expected, strict=True):
         assert np.array_equal(actual != 0, mask)
@@ -50,7 +50,7 @@ def test_the_random_networks_are_neither_full_nor_empty() -> None:
     open_paths, dead = [], 0
     for seed in range(20):
         weights = draw_weights(seed)
-        masks, paths = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.8)
+        masks, paths = cstonet_seams.prune_and_trace(NETWORK, weights, zero_biases(), 0.8)
         open_paths += [reached for block in paths for reached in block]
         dead += sum(
             np.sum((np.abs(w) > 0.8) & (m == 0)) for w, m in zip(weights, masks, strict=True)
@@ -61,9 +61,9 @@ def test_the_random_networks_are_neither_full_nor_empty() -> None:
 
 def test_a_weight_at_the_threshold_is_pruned() -> None:
     weights = [np.full_like(w, 0.5) for w in draw_weights(0)]
-    masks, _ = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.5)
+    masks, _ = cstonet_seams.prune_and_trace(NETWORK, weights, zero_biases(), 0.5)
     assert not any(np.any(m) for m in masks)
-    masks, _ = _core.prune_and_trace(NETWORK, weights, zero_biases(), 0.499)
+    masks, _ = cstonet_seams.prune_and_trace(NETWORK, weights, zero_biases(), 0.499)
     assert all(np.all(m == 1) for m in masks)
 
 
@@ -82,6 +82,6 @@ def test_paths_do_not_run_through_the_treatment() -> None:
     weights = [ones((2, 1)), np.array([[0.0, 1.0]]), np.array([[0.0], [1.0]])]
     weights = [w.astype(np.float32) for w in weights]
     weights[0][1] = 0
-    _, (treatment, outcome) = _core.prune_and_trace(spec, weights, zero_biases(spec), 0.5)
+    _, (treatment, outcome) = cstonet_seams.prune_and_trace(spec, weights, zero_biases(spec), 0.5)
     assert treatment == [True, False]
     assert outcome == [False, False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import cstonet_seams
 import numpy as np
 import pytest
 import twins
@@ -103,10 +104,11 @@ class Data:
 
     def twin(self, options: TrainingOptions, task: Any, **changes: Any) -> Training:
         fold, start, fit, validation = task
+        stream = (SEED, fold, start, changes.pop("network_id", 0))
 
         def noise(iteration: int, sweep: int, layer: int, rows: int, units: int) -> np.ndarray:
-            stream, padded = (SEED, fold, start), -(-units // 16) * 16
-            draws = _core.normals(
+            padded = -(-units // 16) * 16
+            draws = cstonet_seams.normals(
                 stream, Purpose.LATENT, iteration, sweep << 16 | layer, rows * padded
             )
             return draws.reshape(rows, padded)[:, :units].astype(float)
@@ -114,7 +116,7 @@ class Data:
         spec, visible = changes.pop("network", SPEC), changes.pop("visible", self.visible)
         twin = Training(
             spec, options, self.standard.astype(float), visible.astype(float),
-            self.row_weight.astype(float), twins_random.stream_key(SEED, fold, start), fit,
+            self.row_weight.astype(float), twins_random.stream_key(*stream), fit,
             validation, noise, **changes,
         )  # fmt: skip
         twin.run()
@@ -147,12 +149,13 @@ def assert_same_bits(a: _core.TaskResult, b: _core.TaskResult) -> None:
     assert a.reaches == b.reaches
 
 
+@pytest.mark.parametrize("network_id", [0, 1])
 @pytest.mark.parametrize("initializer", ["normal", "uniform"])
-def test_initial_parameters_match_their_twin(data: Data, initializer: str) -> None:
+def test_initial_parameters_match_their_twin(data: Data, initializer: str, network_id: int) -> None:
     idle = StageOptions(0, rate=RATE, step=STEP)
     options = replace(ADAM, stages=(idle,), initializer=initializer, initial_bias=0.7)
-    for task, result in zip(TASKS, data.train(options), strict=True):
-        key = twins_random.stream_key(SEED, *task[:2])
+    for task, result in zip(TASKS, data.train(options, network_id=network_id), strict=True):
+        key = twins_random.stream_key(SEED, *task[:2], network_id)
         weights, biases = initial_parameters(SPEC, options, key)
         for actual, expected in zip(result.weights + result.biases, weights + biases, strict=True):
             twins.assert_close(actual, expected, roundings=12, scale=6)
@@ -368,8 +371,8 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, "row that does not exist"),
-        ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row that does not exist"),
+        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, "row does not exist"),
+        ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "row does not exist"),
         ({"tasks": [(0, 0, ROWS[:0], ROWS)]}, "no rows"),
         ({"network": SPEC.with_inputs(P + 1)}, "one covariate per network input"),
         ({"inputs": np.arange(1, P + 1)}, "covariate does not exist"),

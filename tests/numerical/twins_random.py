@@ -42,8 +42,11 @@ def _mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def stream_key(seed: int, fold: int, start: int) -> tuple[int, int]:
+def stream_key(seed: int, fold: int, start: int, network: int) -> tuple[int, int]:
+    """Key of a task's streams; that of network 0 is a function of the other three alone."""
     mixed = _mix(_mix(_mix(seed) ^ fold) ^ start)
+    if network:
+        mixed = _mix(mixed ^ network)
     return mixed & WORD, mixed >> 32
 
 

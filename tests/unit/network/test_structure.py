@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 
-from cstonet import _core
 from cstonet.network.structure import Structure
 from cstonet.network.trained import OUTCOME, TREATMENT
 
@@ -25,7 +25,7 @@ def paths(small_network):
             assert mask.shape == (inputs, units)
             assert set(np.unique(mask)) <= {0.0, 1.0}
         biases = [np.zeros(mask.shape[1], np.float32) for mask in masks]
-        _, reaches = _core.prune_and_trace(network, masks, biases, 0.5)
+        _, reaches = cstonet_seams.prune_and_trace(network, masks, biases, 0.5)
         return [set(structure.inputs[np.array(reaches[block])]) for block in (TREATMENT, OUTCOME)]
 
     return trace

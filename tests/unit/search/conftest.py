@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import cstonet_seams
 import numpy as np
 import pytest
 
-from cstonet import _core
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
 
@@ -39,7 +39,7 @@ def network(small_network: Callable[..., NetworkSpec]) -> Callable[..., TrainedN
     ) -> TrainedNetwork:
         weights = [np.array(w, dtype=np.float32) for w in (first, second, last)]
         biases = [np.zeros(w.shape[1], dtype=np.float32) for w in weights]
-        masks, reaches = _core.prune_and_trace(spec, weights, biases, 0.0)
+        masks, reaches = cstonet_seams.prune_and_trace(spec, weights, biases, 0.0)
         return TrainedNetwork(
             fold=fold,
             start=start,

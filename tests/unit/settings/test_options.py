@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import cstonet_seams
 import numpy as np
 import pytest
 
-from cstonet import _core
 from cstonet.errors import OptionError
 from cstonet.settings import options
 from cstonet.settings.checks import choices_of
@@ -28,7 +28,7 @@ from cstonet.settings.presets import preset
 
 def test_the_kernel_has_the_same_fields():
     """One home per option: C++ lists its fields, Python's dataclasses have exactly these."""
-    for name, fields in _core.option_fields().items():
+    for name, fields in cstonet_seams.option_fields().items():
         ours = {field.name for field in dataclasses.fields(getattr(options, name))}
         assert ours == set(fields), name
 

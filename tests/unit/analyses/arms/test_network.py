@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import cstonet_seams
 import numpy as np
 import pytest
 
 import cstonet as cs
-from cstonet import _core
 from cstonet.network.forward import ForwardPass
 from cstonet.network.scaling import column_scaling
 from cstonet.network.structure import Structure
@@ -40,7 +40,7 @@ def test_structure_reaches_every_unit_of_the_block(hidden, layer, small_network)
     network = small_network(3, hidden, layer, levels=4)
     masks = structure.masks(network, 2)
     biases = [np.zeros(mask.shape[1], np.float32) for mask in masks]
-    _, reaches = _core.prune_and_trace(network, masks, biases, 0.5)
+    _, reaches = cstonet_seams.prune_and_trace(network, masks, biases, 0.5)
     found = [set(structure.inputs[np.array(reaches[block])]) for block in (TREATMENT, OUTCOME)]
     assert found == [{2, 7}, {2, 4}]
 

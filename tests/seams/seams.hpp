@@ -1,0 +1,21 @@
+// What the files of the tests' own extension share.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstdint>
+
+#include "core/rng.hpp"
+
+namespace cstonet::seams {
+
+using Stream = std::array<std::uint64_t, 4>;  // seed, fold, start, network
+
+RandomStream random_stream(const Stream& stream);
+
+void register_formulas(pybind11::module_& m);
+void register_options(pybind11::module_& m);
+void register_passes(pybind11::module_& m);
+
+}  // namespace cstonet::seams
