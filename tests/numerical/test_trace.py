@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cstonet.options import SamplerOptions, StageOptions, TrainingOptions
 from networks import NETWORKS, latent, make_case, observed
 
 from cstonet import _core
-from cstonet.network import NetworkSpec
+from cstonet.network.spec import NetworkSpec
+from cstonet.settings.options import SamplerOptions, StageOptions, TrainingOptions
 
 START = ["stage", "epoch", "spike_variance", "nonzero"]
 

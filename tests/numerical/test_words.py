@@ -9,12 +9,14 @@ from typing import Any, get_args, get_type_hints
 import cstonet_seams
 import pytest
 
-from cstonet import _core, network, options
+from cstonet import _core
+from cstonet.network.spec import Block, NetworkSpec
+from cstonet.settings import options
 
 # Where Python lists the words of each enum.
 LISTED = {
-    "family": (network.Block, "family"),
-    "activation": (network.NetworkSpec, "activation"),
+    "family": (Block, "family"),
+    "activation": (NetworkSpec, "activation"),
     "initializer": (options.TrainingOptions, "initializer"),
     "optimizer rule": (options.OptimizerOptions, "rule"),
     "prior": (options.StageOptions, "prior"),
@@ -70,9 +72,9 @@ def test_an_unknown_word_is_refused(path: str, what: str) -> None:
 
 
 def test_unknown_words_of_a_network_are_refused() -> None:
-    block = network.Block("gaussian", 2, visible=False, feeds=True)
-    outcome = network.Block("gaussian", 1, visible=True, feeds=False)
-    spec = unchecked(network.NetworkSpec(3, "tanh", ((block,), (outcome,))))
+    block = Block("gaussian", 2, visible=False, feeds=True)
+    outcome = Block("gaussian", 1, visible=True, feeds=False)
+    spec = unchecked(NetworkSpec(3, "tanh", ((block,), (outcome,))))
     assert _core.trace_columns(spec)
     spec.layers[1][0].family = "poisson"
     with pytest.raises(ValueError, match="unknown family 'poisson'"):

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from cstonet.options import (
+from numpy.typing import NDArray
+
+from cstonet.network.spec import NetworkSpec
+from cstonet.settings.options import (
     OptimizerOptions,
     PriorOptions,
     SamplerOptions,
     StageOptions,
     TrainingOptions,
 )
-from numpy.typing import NDArray
-
-from cstonet.network import NetworkSpec
 
 Stream = tuple[int, int, int, int]  # seed, fold, start, network
 Arrays = list[NDArray[np.float32]]
