@@ -81,9 +81,10 @@ def test_path_of_the_only_mediator_is_the_nie_over_repetitions(mediated, fit_bri
     res = fit_briefly("y ~ treat | . - b | m", mediated, repeats=3)
     assert res.estimated.n_bounded == res.effects.n_clipped == 0  # else ratios are bounded apart
     path = res.mediators.loc["m"]
-    # The table averages density ratios over the repetitions, the effects their logarithms.
-    assert path["indirect"] == pytest.approx(res.params["NIE"], rel=0.01)
-    assert path["indirect_se"] == pytest.approx(res.bse["NIE"], rel=0.01)
+    # The table averages density ratios over the repetitions, the effects their logarithms: a gap of
+    # second order in what the repetitions differ by, which is itself a part of the standard error.
+    assert abs(path["indirect"] - res.params["NIE"]) < 0.1 * res.bse["NIE"]
+    assert path["indirect_se"] == pytest.approx(res.bse["NIE"], rel=0.02)
     alone = estimate_mediation(res.mediation, clip=res.plan.clip).effects.standard_errors
     assert path["indirect_se"] > 1.5 * alone[2]  # what averaged nuisances would claim
 
