@@ -55,20 +55,3 @@ def record_of(make_plan):
         )
 
     return record
-
-
-def predictors_in_plain_numpy(net, x, treatment, shift=0.0):
-    """Linear predictors of every layer in float64, the first layer's shifted."""
-    values, predictors, own = x, [], net.spec.treatment_width
-    for i, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
-        z = values @ w.astype(float) + b.astype(float) + (shift if i == 0 else 0.0)
-        predictors.append(z)
-        values = np.tanh(z)
-        if i == net.spec.treatment_layer:
-            values[:, -own:] = treatment
-    return predictors
-
-
-@pytest.fixture(scope="session")
-def plain_predictors():
-    return predictors_in_plain_numpy

@@ -12,7 +12,7 @@ import pytest
 import cstonet as cs
 
 # The benchmarks are scripts: they find each other beside themselves.
-sys.path.insert(0, str(Path(__file__).parents[4] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import common
 import dose
