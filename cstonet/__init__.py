@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from cstonet import datasets, errors
+from cstonet import datasets, errors, options
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.doses.response import DoseResponse
 from cstonet.analyses.doses.results import DoseResults
@@ -17,7 +17,6 @@ from cstonet.analyses.mediation.results import MediationResults
 from cstonet.analyses.results import CausalResults
 from cstonet.model import CausalStoNet, fit
 from cstonet.reporting.inference import Effect
-from cstonet.settings import options
 
 __version__ = version("cstonet")
 

@@ -1,7 +1,8 @@
 """Random streams: one registry of what Python draws random numbers for.
 
 Each purpose is the first word of a seed sequence, followed by the fit's seed and what else tells
-its draws apart, so that no two purposes share numbers and none depends on what another has drawn.
+its draws apart, so that no two purposes of a fit share numbers and none depends on what another
+has drawn.
 The kernel's streams are told apart in the same manner, by ``Purpose`` in ``csrc/core/rng.hpp``.
 """
 

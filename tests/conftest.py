@@ -226,12 +226,14 @@ def network_of_widths(
         inputs=inputs,
         hidden=hidden,
         treatment_layer=layer,
+        treatment=treatment,
+        outcome=outcome,
         visible_units=1 if continuous else levels - 1,
         treatment_units=1,
         activation="tanh",
         treatment_weight=1.0,
     )
-    return causal_network(architecture, treatment=treatment, outcome=outcome)
+    return causal_network(architecture)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,5 @@
-// What a training run is told. No defaults and no checks here: both live in cstonet/options.py.
+// What a training run is told. No defaults and no checks here: both live in Python, in
+// cstonet/settings/training_options.py.
 // Each struct lists its fields once in `fields`, which the bindings use to copy from Python.
 #pragma once
 

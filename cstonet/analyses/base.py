@@ -20,7 +20,7 @@ from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design, read_design
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.treatment import Treatment
-from cstonet.data.variables import Family, Vector
+from cstonet.data.variables import Family, Vector, block_family
 from cstonet.settings.options import FitOptions
 from cstonet.settings.plan import Plan, Problem, make_plan
 
@@ -61,7 +61,7 @@ class Analysis(ABC, Generic[DesignT, TrainedT, NuisancesT, EstimatesT]):
     Attributes
     ----------
     kinds
-        Values of ``treatment=`` that ask for it.
+        Values of ``treatment=`` that it can serve.
     complete_only
         What it has that no imputation of covariates can be combined with, such as "mediators";
         None if covariates may be imputed.
@@ -129,3 +129,33 @@ class Analysis(ABC, Generic[DesignT, TrainedT, NuisancesT, EstimatesT]):
 
 
 AnyAnalysis = Analysis[Any, Any, Any, Any]
+
+
+def problem_of(
+    design: Design,
+    *,
+    further_inputs: int = 0,
+    whole_treatment_model: str | None = None,
+    no_means: str | None = None,
+) -> Problem:
+    """What the plan has to know of a design, and what the analysis says about itself.
+
+    Parameters
+    ----------
+    design
+        The data.
+    further_inputs
+        Columns that the network reads beside the covariates.
+    whole_treatment_model, no_means
+        See :class:`~cstonet.settings.plan.Problem`.
+    """
+    rows, columns = design.X.shape
+    return Problem(
+        rows=rows,
+        inputs=columns + further_inputs,
+        treatment=design.treatment.block_family,
+        outcome=block_family(design.family),
+        visible_units=design.treatment.block_units,
+        whole_treatment_model=whole_treatment_model,
+        no_means=no_means,
+    )

@@ -27,9 +27,14 @@ def choose_analysis(raw: RawData, kind: str | None) -> AnyAnalysis:
     return next(analysis for analysis in ANALYSES if analysis.suits(raw, kind))
 
 
+def treatment_kinds() -> tuple[str, ...]:
+    """Every kind of treatment that some analysis has."""
+    kinds = [kind for analysis in reversed(ANALYSES) for kind in analysis.kinds]
+    return tuple(dict.fromkeys(kinds))
+
+
 def check_kind(kind: object) -> None:
     """Raise OptionError unless an analysis has this kind of treatment, or none is asked for."""
-    kinds = [kind for analysis in reversed(ANALYSES) for kind in analysis.kinds]
-    known = (*dict.fromkeys(kinds), None)
+    known = (*treatment_kinds(), None)
     if kind not in known:
         raise OptionError(f"treatment={kind!r} is not available; choose from {listing(known)}.")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, get_type_hints
 import pandas as pd
 
 from cstonet import __version__, datasets
+from cstonet.analyses.registry import treatment_kinds
 from cstonet.cli.flags import add_flag, is_flag, parameter_docs
 from cstonet.data.raw import Missing
-from cstonet.data.treatment import TreatmentKind
 from cstonet.data.variables import Family
 from cstonet.errors import CStoNetError, DataError
 from cstonet.model import CausalStoNet, fit
@@ -157,7 +157,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
     data = parser.add_argument_group("data")
     add_flag(data, "family", Family, model["family"])
-    add_flag(data, "treatment", TreatmentKind, model["treatment"])
+    data.add_argument("--treatment", choices=treatment_kinds(), help=model["treatment"])
     data.add_argument("--reference", metavar="LEVEL", help=model["reference"])
     add_flag(data, "missing", Missing, model["missing"], default="raise")
     data.add_argument("--weights", metavar="COLUMN", help=model["weights"])

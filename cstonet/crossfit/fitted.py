@@ -19,7 +19,6 @@ from cstonet.crossfit.training import FoldJob
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design
 from cstonet.data.units import Units
-from cstonet.data.variables import block_family
 from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
 from cstonet.network.prediction import RowArrays, averaged
 from cstonet.network.scaling import Scaling, column_scaling
@@ -186,19 +185,13 @@ def train_networks(
         weights=design.unit_weights.astype(np.float32),
         families=(design.family,),
     )
-    families = {
-        "treatment": design.treatment.block_family,
-        "outcome": block_family(design.family),
-    }
-    network = causal_network(plan.network, **families)
+    network = causal_network(plan.network)
     gaps = gap_data(design, plan, x_scaling)
     job = FoldJob(
         data=data,
         plan=plan,
         network=network,
-        working=None
-        if plan.search_network is None
-        else causal_network(plan.search_network, **families),
+        working=None if plan.search_network is None else causal_network(plan.search_network),
         training=plan.training,
         scope=SearchScope() if scope is None else scope,
         gaps=gaps,

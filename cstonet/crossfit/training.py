@@ -1,4 +1,4 @@
-"""From a design and a plan to folds: each searched and trained, all of them side by side."""
+"""One fold: its covariates searched for, its networks trained from every start."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from cstonet import _core
+from cstonet.data.treatment import level_dummies
 from cstonet.imputation.candidates import ImputationModel
 from cstonet.imputation.conditionals import SWEEPS, Entries
 from cstonet.imputation.missingness import MissingnessModel
@@ -100,7 +101,7 @@ class CompletedRows:
         draws, rows, levels = propensity.shape
         if self.missingness is None:
             return np.full((rows, draws), 1 / draws)
-        arms = np.eye(levels)[:, 1:]
+        arms = level_dummies(levels)
         log_probability = np.stack(
             [
                 self.missingness.under(arm).log_probability(self.data, self.entries, self.values)

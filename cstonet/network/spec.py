@@ -99,10 +99,8 @@ class NetworkSpec:
         return NetworkSpec(self.inputs, self.activation, (*hidden, outcomes))
 
 
-def causal_network(
-    plan: Architecture, *, treatment: BlockFamily, outcome: BlockFamily
-) -> NetworkSpec:
-    """The Causal-StoNet of a treatment of this family (paper Fig. 1).
+def causal_network(plan: Architecture) -> NetworkSpec:
+    """The Causal-StoNet of a plan (paper Fig. 1).
 
     One unit of the treatment's hidden layer is the visible treatment. A treatment of L > 2 levels
     is a categorical block of L-1 units, the first level being zero in all of them; the layer is
@@ -110,7 +108,7 @@ def causal_network(
     treatment is a gaussian unit.
     """
     visible = Block(
-        treatment, plan.visible_units, visible=True, feeds=True, weight=plan.treatment_weight
+        plan.treatment, plan.visible_units, visible=True, feeds=True, weight=plan.treatment_weight
     )
     layers: list[tuple[Block, ...]] = []
     for number, width in enumerate(plan.hidden, start=1):
@@ -118,5 +116,5 @@ def causal_network(
             layers.append((Block("gaussian", width - 1, visible=False, feeds=True), visible))
         else:
             layers.append((Block("gaussian", width, visible=False, feeds=True),))
-    layers.append((Block(outcome, 1, visible=True, feeds=False),))
+    layers.append((Block(plan.outcome, 1, visible=True, feeds=False),))
     return NetworkSpec(plan.inputs, plan.activation, tuple(layers))

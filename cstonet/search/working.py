@@ -40,10 +40,6 @@ PoolT = TypeVar("PoolT", bound=Pool)
 class Imputer(Protocol[PoolT]):
     """What a search needs of the imputation of missing covariates."""
 
-    @property
-    def data(self) -> TrainingData:
-        """The data as last completed."""
-
     def draw(self, inputs: NDArray[np.int64]) -> PoolT:
         """Completions of rows with gaps, for a network that reads these covariates."""
 

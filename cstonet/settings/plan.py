@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cstonet.data.variables import BlockFamily
 from cstonet.errors import OptionError
 from cstonet.settings.options import (
     Activation,
@@ -43,6 +44,8 @@ class Problem:
     ----------
     rows, inputs
         Number of rows n, and of the columns that the network reads.
+    treatment, outcome
+        Families of the two.
     visible_units
         Units of the treatment: one less than its levels, or one for a dose.
     whole_treatment_model
@@ -55,6 +58,8 @@ class Problem:
 
     rows: int
     inputs: int
+    treatment: BlockFamily
+    outcome: BlockFamily
     visible_units: int
     whole_treatment_model: str | None = None
     no_means: str | None = None
@@ -62,7 +67,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Widths of a network, and where in it the treatment stands.
+    """Widths and visible families of a network, and where in it the treatment stands.
 
     Attributes
     ----------
@@ -72,6 +77,8 @@ class Architecture:
         Units of the hidden layers; the treatment counts as one in its layer.
     treatment_layer
         Hidden layer that holds the treatment, from 1.
+    treatment, outcome
+        Families of the two.
     visible_units
         Units of the treatment there.
     treatment_units
@@ -85,6 +92,8 @@ class Architecture:
     inputs: int
     hidden: tuple[int, ...]
     treatment_layer: int
+    treatment: BlockFamily
+    outcome: BlockFamily
     visible_units: int
     treatment_units: int
     activation: Activation
@@ -238,6 +247,8 @@ def _architecture(
         inputs=problem.inputs,
         hidden=hidden,
         treatment_layer=layer,
+        treatment=problem.treatment,
+        outcome=problem.outcome,
         visible_units=problem.visible_units,
         treatment_units=_treatment_units(hidden[: layer - 1], units, problem.visible_units),
         activation=options.activation,

@@ -14,7 +14,7 @@ from cstonet.analyses.arms.estimation import (
 )
 from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
 from cstonet.analyses.arms.results import ArmsResults
-from cstonet.analyses.base import Analysis, Request
+from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.notes import spread_note, training_notes
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
@@ -54,12 +54,8 @@ class ArmsAnalysis(Analysis[Design, Trained, ArmsNuisances, ArmsEstimates]):
 
     def problem(self, design: Design) -> Problem:
         """Imputations need the whole treatment model."""
-        return Problem(
-            rows=design.X.shape[0],
-            inputs=design.X.shape[1],
-            visible_units=design.treatment.block_units,
-            whole_treatment_model=None if design.gaps is None else "missing covariates",
-        )
+        gaps = None if design.gaps is None else "missing covariates"
+        return problem_of(design, whole_treatment_model=gaps)
 
     def train(self, design: Design, plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of treatment and outcome."""

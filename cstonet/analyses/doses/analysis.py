@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.analyses.base import Analysis, Request
+from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.doses.estimation import (
     DoseEstimates,
     DoseModels,
@@ -53,13 +53,7 @@ class DoseAnalysis(Analysis[Design, Trained, DoseModels, DoseEstimates]):
 
     def problem(self, design: Design) -> Problem:
         """Scores of doses need the whole treatment model, and are no differences of means."""
-        return Problem(
-            rows=design.X.shape[0],
-            inputs=design.X.shape[1],
-            visible_units=design.treatment.block_units,
-            whole_treatment_model=_WHAT,
-            no_means=_WHAT,
-        )
+        return problem_of(design, whole_treatment_model=_WHAT, no_means=_WHAT)
 
     def train(self, design: Design, plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of dose and outcome."""

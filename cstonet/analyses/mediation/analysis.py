@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.reading import read_arms
-from cstonet.analyses.base import Analysis, Request
+from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.mediation.estimation import (
     MediatedRows,
     MediationEstimates,
@@ -68,12 +68,9 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
 
     def problem(self, design: MediationDesign) -> Problem:
         """The outcome network reads the mediators; that of the mediators follows from its plan."""
-        return Problem(
-            rows=design.X.shape[0],
-            inputs=design.X.shape[1] + len(design.mediators.names),
-            visible_units=design.treatment.block_units,
-            whole_treatment_model=_WHAT,
-            no_means=_WHAT,
+        mediators = len(design.mediators.names)
+        return problem_of(
+            design, further_inputs=mediators, whole_treatment_model=_WHAT, no_means=_WHAT
         )
 
     def plan(self, design: MediationDesign, options: FitOptions, *, preset: str, seed: int) -> Plan:

@@ -212,7 +212,7 @@ def _network(
     plan: Architecture, design: MediationDesign, families: tuple[Family, ...]
 ) -> NetworkSpec:
     """A network of mediators of these families, on the covariates."""
-    one = causal_network(plan, treatment=design.treatment.block_family, outcome="gaussian")
+    one = causal_network(plan)
     outcomes = tuple(block_family(family) for family in families)
     return one.with_inputs(design.X.shape[1]).with_outcomes(outcomes)
 

@@ -18,14 +18,13 @@ from cstonet.analyses import registry
 from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.prediction import predict_out_of_fold
 from cstonet.analyses.arms.reading import read_arms
-from cstonet.analyses.base import Analysis
+from cstonet.analyses.base import Analysis, problem_of
 from cstonet.analyses.results import CausalResults, FitRecord
 from cstonet.crossfit.fitted import train_networks
 from cstonet.estimators import Effects, Nuisances, estimate_effects
 from cstonet.network.prediction import averaged
 from cstonet.reporting.summary import SummaryParts, effects_table, estimator_row, role_rows
 from cstonet.search.selection import select
-from cstonet.settings.plan import Problem
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class TrialAnalysis(Analysis):
         return design
 
     def problem(self, design):
-        return Problem(rows=len(design.y), inputs=design.X.shape[1], visible_units=1)
+        return problem_of(design)
 
     def train(self, design, plan, workforce):
         return train_networks(design, plan, workforce)

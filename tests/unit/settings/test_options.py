@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 
 import cstonet_seams
 import numpy as np
 import pytest
 
+import cstonet as cs
 from cstonet.errors import OptionError
 from cstonet.settings import options
 from cstonet.settings.checks import choices_of
@@ -150,3 +152,10 @@ def test_seeds():
     for wrong in (-1, LARGEST_SEED + 1, 1.0, "1", None, True):
         with pytest.raises(OptionError, match="seed must be a whole number from 0 to"):
             check_seed(wrong)
+
+
+def test_options_are_importable_where_users_look():
+    public = importlib.import_module("cstonet.options")
+    assert public is cs.options
+    assert public.FitOptions is options.FitOptions
+    assert set(public.__all__) == set(options.__all__)

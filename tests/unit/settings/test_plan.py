@@ -11,7 +11,6 @@ import pytest
 
 import cstonet as cs
 from cstonet import CausalStoNet
-from cstonet.data.variables import block_family
 from cstonet.errors import OptionError
 from cstonet.network.spec import causal_network
 from cstonet.settings.options import SamplerOptions, StageOptions
@@ -31,12 +30,20 @@ def plan_of(model, options=None, **changes):
 
 def network_of(model, **changes):
     """The network that is planned for a model."""
-    design = model.design
-    return causal_network(
-        plan_of(model, **changes).network,
-        treatment=design.treatment.block_family,
-        outcome=block_family(design.family),
-    )
+    return causal_network(plan_of(model, **changes).network)
+
+
+def test_a_plan_tells_what_is_fitted():
+    """Other families of outcome or treatment on the same numbers are other plans."""
+    data = cs.datasets.simulation2(n=200, p=5, seed=1).data
+    data = data.assign(y=(data["y"] > data["y"].median()).astype(int))
+    families = [
+        CausalStoNet.from_formula("y ~ treat | .", data, family=family).plan()
+        for family in ("gaussian", "binomial")
+    ]
+    assert families[0] != families[1]
+    dose = data.assign(treat=data["treat"] + data["x1"])
+    assert CausalStoNet.from_formula("y ~ treat | .", dose).plan() != families[1]
 
 
 @pytest.mark.parametrize("name", PRESETS)

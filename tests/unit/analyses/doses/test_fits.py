@@ -8,6 +8,7 @@ import pytest
 import statsmodels.api as sm
 
 import cstonet as cs
+from cstonet.crossfit.fold import by_repetition, fold_labels
 from cstonet.errors import OptionError
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 
@@ -105,6 +106,18 @@ def test_heteroscedastic_doses_are_noticed(fit_quickly, quick_options):
     correlation = np.corrcoef(np.log(results.dose_nuisances.variance), np.log(simulation.variance))
     assert correlation[0, 1] > 0.7
     assert "a variance that depends on them" in " ".join(results.summary().as_text().split())
+
+
+def test_folds_of_the_nuisances_are_those_of_their_repetition(fit_quickly, quick_options):
+    """The variance of the dose is fitted to rows outside a row's fold, by these labels."""
+    simulation = cs.datasets.dose_curve(n=800, p=5, seed=2, heteroscedastic=True)
+    options = quick_options(epochs=30, starts=1, repeats=2)
+    results = fit_quickly(simulation.formula, simulation.data, options=options)
+    assert results.dispersion.heteroscedastic
+    first, second = by_repetition(results.networks.folds)
+    for own, folds in zip(results._alone, (first, second), strict=True):
+        np.testing.assert_array_equal(own.fold, fold_labels(folds))
+    assert not np.array_equal(fold_labels(first), fold_labels(second))
 
 
 def test_folds_share_the_doses(simulation, fitted):
