@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.workforce import Workforce
-from cstonet.data.design import Design, read_design
+from cstonet.data.design import AnyDesign, Design, read_design
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, block_family
 from cstonet.settings.options import FitOptions
 from cstonet.settings.plan import Plan, Problem, make_plan
 
-DesignT = TypeVar("DesignT", bound=Design)
+DesignT = TypeVar("DesignT", bound=AnyDesign)
 TrainedT = TypeVar("TrainedT")
 NuisancesT = TypeVar("NuisancesT")
 EstimatesT = TypeVar("EstimatesT")
@@ -92,7 +92,7 @@ class Analysis(ABC, Generic[DesignT, TrainedT, NuisancesT, EstimatesT]):
         return self.finish_reading(design, raw)
 
     @abstractmethod
-    def finish_reading(self, design: Design, raw: RawData) -> DesignT:
+    def finish_reading(self, design: Design[Any], raw: RawData) -> DesignT:
         """The analysis' own design from the common one: what else it reads, checks and warns of."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ AnyAnalysis = Analysis[Any, Any, Any, Any]
 
 
 def problem_of(
-    design: Design,
+    design: AnyDesign,
     *,
     further_inputs: int = 0,
     whole_treatment_model: str | None = None,

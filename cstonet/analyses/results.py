@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.crossfit.fitted import NetworkSet
-from cstonet.data.design import Design
+from cstonet.data.design import AnyDesign
 from cstonet.errors import NotOfThisFitError
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference
@@ -45,7 +45,7 @@ class FitRecord:
         Seconds spent.
     """
 
-    design: Design
+    design: AnyDesign
     plan: Plan
     networks: NetworkSet
     selection: Selection

@@ -17,7 +17,7 @@ from cstonet.crossfit.fold import Fold, Folds
 from cstonet.crossfit.splits import make_splits
 from cstonet.crossfit.training import FoldJob
 from cstonet.crossfit.workforce import Workforce
-from cstonet.data.design import Design
+from cstonet.data.design import AnyDesign
 from cstonet.data.units import Units
 from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
 from cstonet.network.prediction import RowArrays, averaged
@@ -156,7 +156,7 @@ def linear_covariates(folds: Folds) -> NDArray[np.int64]:
 
 
 def train_networks(
-    design: Design, plan: Plan, workforce: Workforce, scope: SearchScope | None = None
+    design: AnyDesign, plan: Plan, workforce: Workforce, scope: SearchScope | None = None
 ) -> tuple[FittedNetworks, TrainingData]:
     """Train the networks of treatment and outcome in every fold.
 
@@ -209,7 +209,7 @@ def train_networks(
     return fitted, data
 
 
-def splits_of(design: Design, plan: Plan) -> tuple[Split, ...]:
+def splits_of(design: AnyDesign, plan: Plan) -> tuple[Split, ...]:
     """The rows of every fold of every repetition."""
     return make_splits(
         design.strata,

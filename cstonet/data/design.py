@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,12 @@ from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, outcome_values, weight_values
 
-ReadTreatment = Callable[[Vector, "NDArray[np.float64] | None"], Treatment]
+# The kind of treatment that a design has. A design of arms serves wherever any design does.
+TreatmentT = TypeVar("TreatmentT", bound=Treatment, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class Design(Generic[TreatmentT]):
     """The data of one analysis, checked.
 
     Attributes
@@ -62,7 +64,7 @@ class Design:
     """
 
     y: NDArray[np.float64]
-    treatment: Treatment
+    treatment: TreatmentT
     X: NDArray[np.floating]
     covariates: tuple[str, ...]
     outcome_name: str
@@ -96,13 +98,16 @@ class Design:
         return strata * 2 + self.y.astype(np.int64) if self.family == "binomial" else strata
 
 
+AnyDesign: TypeAlias = Design[Treatment]
+
+
 def read_design(
     raw: RawData,
-    read_treatment: ReadTreatment,
+    read_treatment: Callable[[Vector, NDArray[np.float64] | None], TreatmentT],
     *,
     family: Family | None,
     missing: Missing,
-) -> Design:
+) -> Design[TreatmentT]:
     """The design of raw variables, or the error that says why there is none.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.data.columns import listing
-from cstonet.data.design import Design
+from cstonet.data.design import AnyDesign
 from cstonet.data.gaps import CovariateGaps, Mechanism
 from cstonet.errors import OptionError
 from cstonet.imputation.conditionals import Entries, Variable, standardised_variables
@@ -58,7 +58,7 @@ class GapData:
         return np.concatenate([np.empty(0, dtype=np.int64), *drawn])
 
 
-def observed_scaling(scaling: Scaling, design: Design) -> Scaling:
+def observed_scaling(scaling: Scaling, design: AnyDesign) -> Scaling:
     """The scaling of a design with columns that are mostly missing in units of what is there.
 
     Start values in most of the rows would make the unit so small that observed values lie beyond
@@ -75,7 +75,7 @@ def observed_scaling(scaling: Scaling, design: Design) -> Scaling:
     return Scaling(center, inverse_scale, scaling.limit)
 
 
-def gap_data(design: Design, plan: Plan, scaling: Scaling) -> GapData | None:
+def gap_data(design: AnyDesign, plan: Plan, scaling: Scaling) -> GapData | None:
     """The gaps of a design as the networks see them; None if it has none.
 
     Raises

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cstonet.data.design import Design
+from cstonet.data.design import AnyDesign
 from cstonet.estimators import Effects
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.inference import EffectInference, check_alpha
@@ -87,7 +87,7 @@ def _header(formula: str | None, parts: SummaryParts) -> Table:
     return Table(cells, lines, aligns="lrlr", title="Causal-StoNet Results")
 
 
-def role_rows(design: Design) -> list[Row]:
+def role_rows(design: AnyDesign) -> list[Row]:
     """Outcome and treatment."""
     return [
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
@@ -251,7 +251,7 @@ def note_errors(effects: Effects, plan: Plan) -> str:
     return note
 
 
-def notes_data(design: Design, effects: Effects, own: Iterable[str] = ()) -> Iterator[str]:
+def notes_data(design: AnyDesign, effects: Effects, own: Iterable[str] = ()) -> Iterator[str]:
     """What was inferred, left out, imputed and weighted; an analysis' own notes come second."""
     if design.family_inferred:
         yield f'Family "{design.family}" inferred from the outcome; family= overrides it.'
@@ -267,7 +267,7 @@ def notes_data(design: Design, effects: Effects, own: Iterable[str] = ()) -> Ite
         yield "Weighted: the effects are those of the population that the weights represent."
 
 
-def _note_imputed(design: Design, effects: Effects) -> Iterator[str]:
+def _note_imputed(design: AnyDesign, effects: Effects) -> Iterator[str]:
     """What was imputed, under which assumption, and how much that costs."""
     gaps = design.gaps
     if gaps is None:

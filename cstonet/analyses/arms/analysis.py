@@ -9,7 +9,6 @@ from cstonet.analyses.arms.estimation import (
     ArmsEstimates,
     ArmsNuisances,
     arms_nuisances,
-    arms_of,
     estimate_arms,
 )
 from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
@@ -30,7 +29,7 @@ from cstonet.settings.plan import Plan, Problem
 Trained = tuple[FittedNetworks, TrainingData]
 
 
-class ArmsAnalysis(Analysis[Design, Trained, ArmsNuisances, ArmsEstimates]):
+class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]):
     """Average effects of levels against a reference, by augmented inverse probability weighting."""
 
     kinds = ("binary", "multilevel")
@@ -46,32 +45,32 @@ class ArmsAnalysis(Analysis[Design, Trained, ArmsNuisances, ArmsEstimates]):
         """The arms."""
         return read_arms(treatment, request.kind, request.reference, weights)
 
-    def finish_reading(self, design: Design, raw: RawData) -> Design:
+    def finish_reading(self, design: Design[Arms], raw: RawData) -> Design[Arms]:
         """Warn of covariates without a value in an arm."""
         del raw
-        warn_of_empty_arms(design, arms_of(design))
+        warn_of_empty_arms(design)
         return design
 
-    def problem(self, design: Design) -> Problem:
+    def problem(self, design: Design[Arms]) -> Problem:
         """Imputations need the whole treatment model."""
         gaps = None if design.gaps is None else "missing covariates"
         return problem_of(design, whole_treatment_model=gaps)
 
-    def train(self, design: Design, plan: Plan, workforce: Workforce) -> Trained:
+    def train(self, design: Design[Arms], plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of treatment and outcome."""
         return train_networks(design, plan, workforce)
 
-    def nuisances(self, design: Design, plan: Plan, trained: Trained) -> ArmsNuisances:
+    def nuisances(self, design: Design[Arms], plan: Plan, trained: Trained) -> ArmsNuisances:
         """μ̂_a(x) and p̂_a(x) of every repetition."""
         return arms_nuisances(design, plan, *trained)
 
-    def estimate(self, design: Design, plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
+    def estimate(self, design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
         """AIPW."""
         return estimate_arms(design, plan, nuisances)
 
     def results(
         self,
-        design: Design,
+        design: Design[Arms],
         plan: Plan,
         trained: Trained,
         nuisances: ArmsNuisances,
@@ -79,7 +78,7 @@ class ArmsAnalysis(Analysis[Design, Trained, ArmsNuisances, ArmsEstimates]):
         runtime: float,
     ) -> ArmsResults:
         """The table of effects, predictions and diagnostics."""
-        networks, arms = trained[0], arms_of(design)
+        networks, arms = trained[0], design.treatment
         levels = arms.levels if arms.kind == "multilevel" else ()
         record = FitRecord(
             design=design,

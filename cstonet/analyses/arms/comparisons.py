@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.results import CausalResults, Data
+from cstonet.data.design import Design
 from cstonet.data.treatment import Arms
 from cstonet.errors import OptionError, UnseenLevelError
 from cstonet.estimators import Nuisances
@@ -28,6 +28,7 @@ class ComparedArms(CausalResults):
         (Out-of-fold) nuisances of the training rows.
     """
 
+    design: Design[Arms]
     nuisances: Nuisances
 
     @abstractmethod
@@ -37,7 +38,7 @@ class ComparedArms(CausalResults):
     @property
     def arms(self) -> Arms:
         """The treatment."""
-        return arms_of(self.design)
+        return self.design.treatment
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment, as the networks see it.

@@ -51,15 +51,8 @@ class ArmsEstimates:
     singles: tuple[Effects, ...]
 
 
-def arms_of(design: Design) -> Arms:
-    """The treatment of a design that has levels."""
-    if not isinstance(design.treatment, Arms):
-        raise TypeError("the treatment has no levels")
-    return design.treatment
-
-
 def arms_nuisances(
-    design: Design, plan: Plan, fitted: FittedNetworks, data: TrainingData
+    design: Design[Arms], plan: Plan, fitted: FittedNetworks, data: TrainingData
 ) -> ArmsNuisances:
     """Out-of-fold nuisances of every repetition and of their average.
 
@@ -82,7 +75,7 @@ def arms_nuisances(
         linear = data.covariates.gather(np.arange(len(design.y)), columns)
         return Nuisances(
             y=design.y,
-            treatment=arms_of(design).codes,
+            treatment=design.treatment.codes,
             mu=prediction.mu,
             propensity=prediction.propensity,
             weights=design.weights,
@@ -100,9 +93,9 @@ def arms_nuisances(
     )
 
 
-def estimate_arms(design: Design, plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
+def estimate_arms(design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
     """Average treatment effects and potential-outcome means."""
-    arms = arms_of(design)
+    arms = design.treatment
 
     def estimate(one: Nuisances) -> Effects:
         return estimate_effects(

@@ -64,11 +64,12 @@ def read_arms(
     return arms
 
 
-def warn_of_empty_arms(design: Design, arms: Arms) -> None:
+def warn_of_empty_arms(design: Design[Arms]) -> None:
     """Warn of columns without a value in an arm, not counting rows of weight zero."""
     if design.gaps is None:
         return
     counts = np.ones(len(design.y), dtype=bool) if design.weights is None else design.weights > 0
+    arms = design.treatment
     for code, level in enumerate(arms.levels):
         arm = counts & (arms.codes == code)
         empty = [v.name for v in design.gaps.variables if v.missing[arm].all()]

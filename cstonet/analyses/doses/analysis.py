@@ -30,7 +30,7 @@ Trained = tuple[FittedNetworks, TrainingData]
 _WHAT = "a continuous treatment"
 
 
-class DoseAnalysis(Analysis[Design, Trained, DoseModels, DoseEstimates]):
+class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
     """Average marginal effect and dose-response curve, doubly robust."""
 
     kinds = ("continuous",)
@@ -46,34 +46,34 @@ class DoseAnalysis(Analysis[Design, Trained, DoseModels, DoseEstimates]):
         """The doses."""
         return read_dose(treatment, request.reference, weights)
 
-    def finish_reading(self, design: Design, raw: RawData) -> Design:
+    def finish_reading(self, design: Design[Dose], raw: RawData) -> Design[Dose]:
         """Nothing more."""
         del raw
         return design
 
-    def problem(self, design: Design) -> Problem:
+    def problem(self, design: Design[Dose]) -> Problem:
         """Scores of doses need the whole treatment model, and are no differences of means."""
         return problem_of(design, whole_treatment_model=_WHAT, no_means=_WHAT)
 
-    def train(self, design: Design, plan: Plan, workforce: Workforce) -> Trained:
+    def train(self, design: Design[Dose], plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of dose and outcome."""
         return train_networks(design, plan, workforce)
 
-    def nuisances(self, design: Design, plan: Plan, trained: Trained) -> DoseModels:
+    def nuisances(self, design: Design[Dose], plan: Plan, trained: Trained) -> DoseModels:
         """μ̂(a, x) with its slope, and the density of the dose, of every repetition."""
         del plan
         networks, data = trained
         selection = select(design.covariates, networks.folds).table
         return dose_models(design, networks, data, selection)
 
-    def estimate(self, design: Design, plan: Plan, nuisances: DoseModels) -> DoseEstimates:
+    def estimate(self, design: Design[Dose], plan: Plan, nuisances: DoseModels) -> DoseEstimates:
         """The average marginal effect."""
         del design
         return estimate_doses(plan, nuisances)
 
     def results(
         self,
-        design: Design,
+        design: Design[Dose],
         plan: Plan,
         trained: Trained,
         nuisances: DoseModels,

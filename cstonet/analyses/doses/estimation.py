@@ -57,15 +57,8 @@ class DoseEstimates:
     singles: tuple[Effects, ...]
 
 
-def dose_of(design: Design) -> Dose:
-    """The treatment of a design with doses."""
-    if not isinstance(design.treatment, Dose):
-        raise TypeError("the treatment has no doses")
-    return design.treatment
-
-
 def dose_models(
-    design: Design, fitted: FittedNetworks, data: TrainingData, selection: pd.DataFrame
+    design: Design[Dose], fitted: FittedNetworks, data: TrainingData, selection: pd.DataFrame
 ) -> DoseModels:
     """Nuisances out of fold.
 
@@ -76,7 +69,7 @@ def dose_models(
     selection
         The selection table, which says on which covariates the dose depends.
     """
-    treatment = dose_of(design)
+    treatment = design.treatment
     dose, rows = treatment.values, np.arange(len(design.y))
     grid = dose_grid(counted(dose, design.weights))
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.doses import diagnostics
-from cstonet.analyses.doses.estimation import DoseModels, dose_of
+from cstonet.analyses.doses.estimation import DoseModels
 from cstonet.analyses.doses.prediction import predict_doses
 from cstonet.analyses.doses.response import (
     CurveSource,
@@ -20,6 +20,8 @@ from cstonet.analyses.doses.response import (
 )
 from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.data.design import Design
+from cstonet.data.treatment import Dose
 from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
@@ -57,6 +59,7 @@ class DoseResults(CausalResults):
         How the variance of the dose given the covariates was found.
     """
 
+    design: Design[Dose]
     networks: FittedNetworks
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "propensity": (
@@ -270,7 +273,7 @@ class DoseResults(CausalResults):
     def _at(self, data: Data, doses: FloatArray) -> tuple[DosePrediction, pd.Index]:
         """Networks at new units and doses (m, k)."""
         X = self.design.spec.transform(data)
-        units = dose_of(self.design).units
+        units = self.design.treatment.units
         return predict_doses(self.networks, units, X, doses), self._index(data)
 
     def _received(self, data: Data) -> FloatArray:

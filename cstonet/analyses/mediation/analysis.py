@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.reading import read_arms
 from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.mediation.estimation import (
@@ -58,12 +57,12 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
             raise not_binary(kind)
         return read_arms(treatment, request.kind, request.reference, weights)
 
-    def finish_reading(self, design: Design, raw: RawData) -> MediationDesign:
+    def finish_reading(self, design: Design[Arms], raw: RawData) -> MediationDesign:
         """The mediators."""
         if raw.mediators is None:
             raise ValueError("there are no mediators")
         fields = {field.name: getattr(design, field.name) for field in dataclasses.fields(design)}
-        mediators = read_mediators(design, arms_of(design), raw.mediators)
+        mediators = read_mediators(design, raw.mediators)
         return MediationDesign(**fields, mediators=mediators)
 
     def problem(self, design: MediationDesign) -> Problem:

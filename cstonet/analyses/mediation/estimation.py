@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtr
 
-from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.mediation.models import MediationPrediction
 from cstonet.analyses.mediation.networks import MediationNetworks
 from cstonet.analyses.mediation.reading import MediationDesign
@@ -109,7 +108,7 @@ def _mediated(design: MediationDesign, prediction: MediationPrediction, fold: In
     treated = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + prediction.log_ratio)
     nuisances = MediationNuisances(
         y=design.y,
-        treatment=arms_of(design).codes,
+        treatment=design.treatment.codes,
         mu=prediction.mu,
         eta=prediction.eta,
         propensity=prediction.propensity,

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.mediation.models import (
     FoldModels,
@@ -36,6 +35,7 @@ from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.crossfit.training import FoldJob
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design
+from cstonet.data.treatment import Arms
 from cstonet.data.units import Units
 from cstonet.data.variables import Family, block_family
 from cstonet.network.prediction import averaged
@@ -137,7 +137,7 @@ def train_mediation(
     sample = MediationSample(
         inputs=inputs.covariates,
         covariates=scaling.dataset(design.X, plan.pack_bytes),
-        treatment=arms_of(design).codes,
+        treatment=design.treatment.codes,
         values=units.standardise(design.mediators.values),
         weights=design.unit_weights,
         units=units,
@@ -153,7 +153,7 @@ def train_mediation(
     return MediationNetworks(outcome, mediator, models, units), sample
 
 
-def with_mediators(design: MediationDesign) -> Design:
+def with_mediators(design: MediationDesign) -> Design[Arms]:
     """The design of the outcome network: mediators as further columns of X."""
     fields = {field.name: getattr(design, field.name) for field in dataclasses.fields(Design)} | {
         # In double precision: a mediator may be large beside its spread.

@@ -54,17 +54,18 @@ class Mediators:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MediationDesign(Design):
+class MediationDesign(Design[Arms]):
     """The data of a mediation: those of any analysis, and the mediators."""
 
     mediators: Mediators = field(kw_only=True)
 
 
-def read_mediators(design: Design, arms: Arms, raw: RawMediators) -> Mediators:
+def read_mediators(design: Design[Arms], raw: RawMediators) -> Mediators:
     """The mediators of a checked design as numbers, or the error that says what is wrong.
 
     What they are is decided by the rows of positive weight.
     """
+    arms = design.treatment
     if arms.kind != "binary":
         raise not_binary(arms.kind)
     y, X, weights = design.y, design.X, design.weights

@@ -15,7 +15,6 @@ import pytest
 
 import cstonet as cs
 from cstonet.analyses import registry
-from cstonet.analyses.arms.estimation import arms_of
 from cstonet.analyses.arms.prediction import predict_out_of_fold
 from cstonet.analyses.arms.reading import read_arms
 from cstonet.analyses.base import Analysis, problem_of
@@ -55,19 +54,19 @@ class TrialAnalysis(Analysis):
     def nuisances(self, design, plan, trained):
         networks, data = trained
         mu = averaged(predict_out_of_fold(networks, data.covariates)).mu
-        return TrialNuisances(mu, arms_of(design).codes.mean())
+        return TrialNuisances(mu, design.treatment.codes.mean())
 
     def estimate(self, design, plan, nuisances):
         n, p = len(design.y), nuisances.chance
         known = Nuisances(
             y=design.y,
-            treatment=arms_of(design).codes,
+            treatment=design.treatment.codes,
             mu=nuisances.mu,
             propensity=np.tile([1 - p, p], (n, 1)),
             weights=design.weights,
             fold=np.zeros(n, dtype=np.int64),
         )
-        levels = arms_of(design).levels
+        levels = design.treatment.levels
         return estimate_effects(known, levels=levels, clip=plan.clip, variance="influence")
 
     def results(self, design, plan, trained, nuisances, estimates, runtime):
