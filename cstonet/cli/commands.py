@@ -243,8 +243,7 @@ def check_writable(path: Path) -> None:
 def read_data(path: Path) -> pd.DataFrame:
     """The frame in a CSV file, or a DataError that says why there is none."""
     try:
-        # The fast reader of pandas is off by a few units in the last place.
-        return pd.read_csv(path, float_precision="round_trip")
+        return pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path} cannot be read as comma-separated values: {str(error).strip()}. Check that it "
