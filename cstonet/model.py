@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.base import Request
-from cstonet.analyses.registry import check_kind, choose_analysis
+from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.progress import progress_reporter
 from cstonet.crossfit.workforce import Workforce, thread_count
@@ -196,11 +196,11 @@ def _check_choices(family: object, treatment: object, missing: object) -> None:
     """Raise OptionError unless each is one of its choices."""
     for name, value, choices in (
         ("family", family, (*get_args(Family), None)),
+        ("treatment", treatment, (*treatment_kinds(), None)),
         ("missing", missing, get_args(Missing)),
     ):
         if value not in choices:
             raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")
-    check_kind(treatment)
 
 
 def fit(

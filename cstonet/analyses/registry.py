@@ -6,9 +6,7 @@ from cstonet.analyses.arms.analysis import ArmsAnalysis
 from cstonet.analyses.base import AnyAnalysis
 from cstonet.analyses.doses.analysis import DoseAnalysis
 from cstonet.analyses.mediation.analysis import MediationAnalysis
-from cstonet.data.columns import listing
 from cstonet.data.raw import RawData
-from cstonet.errors import OptionError
 
 # In the order in which they are asked whether the data suit them; the last takes what is left.
 ANALYSES: list[AnyAnalysis] = [MediationAnalysis(), DoseAnalysis(), ArmsAnalysis()]
@@ -31,10 +29,3 @@ def treatment_kinds() -> tuple[str, ...]:
     """Every kind of treatment that some analysis has."""
     kinds = [kind for analysis in reversed(ANALYSES) for kind in analysis.kinds]
     return tuple(dict.fromkeys(kinds))
-
-
-def check_kind(kind: object) -> None:
-    """Raise OptionError unless an analysis has this kind of treatment, or none is asked for."""
-    known = (*treatment_kinds(), None)
-    if kind not in known:
-        raise OptionError(f"treatment={kind!r} is not available; choose from {listing(known)}.")

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.gaps import CovariateGaps, fill_sources
-from cstonet.data.leaks import check_copies
+from cstonet.data.leaks import check_no_outcome
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, outcome_values, weight_values
 
+# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
+_ROWS_FOR_A_COPY = 20
 # The kind of treatment that a design has. A design of arms serves wherever any design does.
 TreatmentT = TypeVar("TreatmentT", bound=Treatment, covariant=True)
 
@@ -136,16 +138,7 @@ def read_design(
     gaps = None
     if filled is not None:
         gaps = CovariateGaps.find("mnar" if missing == "mnar" else "mar", spec, X, filled)
-    check_copies(
-        X,
-        spec.names,
-        y=y,
-        outcome=raw.outcome.name,
-        treatment=treatment,
-        counts=np.ones(len(y), dtype=bool) if weights is None else weights > 0,
-        gaps=() if gaps is None else [(v.columns, v.missing) for v in gaps.variables],
-    )
-    return Design(
+    design = Design(
         y=y,
         treatment=treatment,
         X=X,
@@ -161,3 +154,21 @@ def read_design(
         n_dropped=raw.n_dropped,
         gaps=gaps,
     )
+    _check_copies(design)
+    return design
+
+
+def _check_copies(design: AnyDesign) -> None:
+    """Refuse covariates that are the treatment or the outcome, in the rows that count."""
+    X, names, y, treatment = design.X, design.covariates, design.y, design.treatment
+    counts = design.unit_weights > 0
+    rows = slice(None) if counts.all() else np.flatnonzero(counts)
+    treatment.check_no_copy(X[rows], names, y[rows], design.outcome_name, rows)
+    check_no_outcome(X[rows], names, y[rows], design.outcome_name)
+    for variable in () if design.gaps is None else design.gaps.variables:
+        # Where the column has values: the start values elsewhere hide a copy.
+        there, own = counts & ~variable.missing, list(variable.columns)
+        if treatment.compares(there) and there.sum() >= _ROWS_FOR_A_COPY:
+            part, labels, places = X[there][:, own], [names[j] for j in own], np.flatnonzero(there)
+            treatment.check_no_copy(part, labels, y[there], design.outcome_name, places)
+            check_no_outcome(part, labels, y[there], design.outcome_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 from cstonet.data.columns import listing
 from cstonet.errors import DataError, TreatmentLeakError
 
-# Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
-_ROWS_FOR_A_COPY = 20
 # Two variables that correlate to this accuracy hold the same numbers in other units.
 _SAME = 1e-10
 _PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
@@ -20,60 +17,6 @@ _PROBE_UNITS = 64  # rows that do so if the units may differ
 # Rows further from the median than so many times the usual distance are set aside: codes such as
 # 99999999 that two variables share make them correlate to any accuracy, nearer values cannot.
 _FAR = 1000.0
-
-
-class Copied(Protocol):
-    """What a treatment says about copies of itself."""
-
-    def check_no_copy(
-        self,
-        X: NDArray[np.floating],
-        names: Sequence[str],
-        y: NDArray[np.float64],
-        outcome: str,
-        rows: NDArray[np.int64] | slice,
-    ) -> None:
-        """Refuse covariates of some rows that are the treatment."""
-
-    def compares(self, rows: NDArray[np.bool_]) -> bool:
-        """Whether some rows have different treatments, all that there are."""
-
-
-def check_copies(
-    X: NDArray[np.floating],
-    names: Sequence[str],
-    *,
-    y: NDArray[np.float64],
-    outcome: str,
-    treatment: Copied,
-    counts: NDArray[np.bool_],
-    gaps: Sequence[tuple[tuple[int, ...], NDArray[np.bool_]]] = (),
-) -> None:
-    """Refuse covariates that are the treatment or the outcome, in the rows that count.
-
-    Parameters
-    ----------
-    X : (n, p)
-        Covariates, called `names`.
-    y : (n,)
-        Outcome, called `outcome`.
-    treatment : Arms or Dose
-        The treatment.
-    counts : (n,)
-        Rows of positive weight.
-    gaps : sequence of (columns, missing)
-        Covariates with missing values, and where (n,): X holds start values there.
-    """
-    rows = slice(None) if counts.all() else np.flatnonzero(counts)
-    treatment.check_no_copy(X[rows], names, y[rows], outcome, rows)
-    check_no_outcome(X[rows], names, y[rows], outcome)
-    for columns, missing in gaps:
-        # Where the column has values: the start values elsewhere hide a copy.
-        there, own = counts & ~missing, list(columns)
-        if treatment.compares(there) and there.sum() >= _ROWS_FOR_A_COPY:
-            part, labels, places = X[there][:, own], [names[j] for j in own], np.flatnonzero(there)
-            treatment.check_no_copy(part, labels, y[there], outcome, places)
-            check_no_outcome(part, labels, y[there], outcome)
 
 
 def check_no_treatment(

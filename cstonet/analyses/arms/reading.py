@@ -16,7 +16,6 @@ from cstonet.data.treatment import (
     Arms,
     ArmsKind,
     level_code,
-    natural_kind,
     treatment_levels,
 )
 from cstonet.data.variables import Vector, counted, numbers_as_text
@@ -50,7 +49,7 @@ def read_arms(
     """
     levels = treatment_levels(treatment)
     if kind is None:
-        kind = natural_kind(treatment)
+        kind = "binary" if len(levels) == 2 else "multilevel"
     if kind == "binary" and len(levels) > 2:
         raise _not_binary(treatment, levels)
     if reference is not None:

@@ -23,7 +23,6 @@ from cstonet.data.raw import RawData
 from cstonet.data.treatment import Dose, natural_kind
 from cstonet.data.variables import Vector
 from cstonet.network.training_data import TrainingData
-from cstonet.search.selection import select
 from cstonet.settings.plan import Plan, Problem
 
 Trained = tuple[FittedNetworks, TrainingData]
@@ -62,9 +61,7 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
     def nuisances(self, design: Design[Dose], plan: Plan, trained: Trained) -> DoseModels:
         """μ̂(a, x) with its slope, and the density of the dose, of every repetition."""
         del plan
-        networks, data = trained
-        selection = select(design.covariates, networks.folds).table
-        return dose_models(design, networks, data, selection)
+        return dose_models(design, *trained)
 
     def estimate(self, design: Design[Dose], plan: Plan, nuisances: DoseModels) -> DoseEstimates:
         """The average marginal effect."""
@@ -86,7 +83,7 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             design=design,
             plan=plan,
             networks=networks,
-            selection=select(design.covariates, networks.folds),
+            selection=nuisances.selection,
             notes=training_notes(networks) + spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
         )

@@ -24,6 +24,7 @@ from cstonet.estimators.residual_density import fit_residual_density
 from cstonet.network.forward import DosePrediction
 from cstonet.network.prediction import averaged
 from cstonet.network.training_data import TrainingData
+from cstonet.search.selection import Selection, select
 from cstonet.settings.plan import Plan
 
 # Covariates of the treatment model on which the dose's variance may depend, strongest first.
@@ -42,11 +43,14 @@ class DoseModels:
         How the variance of the dose was found.
     repetitions
         Nuisances of each.
+    selection
+        The covariates selected, on some of which the variance may depend.
     """
 
     average: DoseNuisances
     dispersion: Dispersion
     repetitions: tuple[DoseNuisances, ...]
+    selection: Selection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,23 +61,19 @@ class DoseEstimates:
     singles: tuple[Effects, ...]
 
 
-def dose_models(
-    design: Design[Dose], fitted: FittedNetworks, data: TrainingData, selection: pd.DataFrame
-) -> DoseModels:
+def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData) -> DoseModels:
     """Nuisances out of fold.
 
     Parameters
     ----------
     design, fitted, data
         The data, and what training made of them.
-    selection
-        The selection table, which says on which covariates the dose depends.
     """
-    treatment = design.treatment
+    treatment, selection = design.treatment, select(design.covariates, fitted.folds)
     dose, rows = treatment.values, np.arange(len(design.y))
     grid = dose_grid(counted(dose, design.weights))
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
-    covariates = data.covariates.gather(rows, dispersion_covariates(selection))
+    covariates = data.covariates.gather(rows, dispersion_covariates(selection.table))
     weights = design.unit_weights
 
     def models(prediction: DosePrediction, fold: IntArray) -> tuple[DoseNuisances, Dispersion]:
@@ -104,7 +104,8 @@ def dose_models(
     average, dispersion = singles[0]
     if len(singles) > 1:
         average, dispersion = models(averaged(predictions), folds[0])
-    return DoseModels(average, dispersion, tuple(single for single, _ in singles))
+    repetitions = tuple(single for single, _ in singles)
+    return DoseModels(average, dispersion, repetitions, selection)
 
 
 def estimate_doses(plan: Plan, models: DoseModels) -> DoseEstimates:

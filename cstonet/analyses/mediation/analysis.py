@@ -16,6 +16,7 @@ from cstonet.analyses.mediation.estimation import (
     mediated_rows,
     mediator_table,
     select_covariates,
+    select_inputs,
 )
 from cstonet.analyses.mediation.models import MediationSample
 from cstonet.analyses.mediation.networks import MediationNetworks, train_mediation
@@ -110,15 +111,16 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
         """The effects, the table of mediators, predictions of the total effect."""
         networks, mediation = trained[0], estimates.mediation
         singles = [single.effects for single in estimates.singles]
+        inputs = select_inputs(networks)
         record = FitRecord(
             design=design,
             plan=plan,
             networks=networks,
-            selection=select_covariates(design, networks),
+            selection=select_covariates(design, networks, inputs),
             notes=training_notes(networks.outcome)
             + training_notes(networks.mediator, (("mediator", OUTCOME),))
             + spread_note(mediation.effects, singles),
             runtime=runtime,
         )
-        mediators = mediator_table(design, networks, estimates)
+        mediators = mediator_table(design, inputs, estimates)
         return MediationResults(record, mediation, nuisances.average.nuisances, mediators)

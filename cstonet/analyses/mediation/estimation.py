@@ -142,32 +142,39 @@ def estimate(design: MediationDesign, clip: float, rows: MediatedRows) -> Mediat
     return MediationEstimates(whole.over_repetitions(singles), singles, on_mediators, paths)
 
 
-def select_covariates(design: MediationDesign, networks: MediationNetworks) -> Selection:
+def select_inputs(networks: MediationNetworks) -> Selection:
+    """Selection among the outcome network's inputs, mediators after covariates."""
+    return select(networks.outcome.covariates, networks.outcome.folds)
+
+
+def select_covariates(
+    design: MediationDesign, networks: MediationNetworks, inputs: Selection
+) -> Selection:
     """Selection of every covariate for treatment, mediators and outcome.
 
     The table of :func:`cstonet.search.selection.select`, with columns ``mediator``,
-    ``mediator_count``, ``mediator_frequency`` and ``mediator_strength``.
+    ``mediator_count``, ``mediator_frequency`` and ``mediator_strength``. `inputs` is what
+    :func:`select_inputs` gives.
     """
-    both = _select_inputs(networks)
-    table = both.table.iloc[: len(design.covariates)].copy()
+    table = inputs.table.iloc[: len(design.covariates)].copy()
     mediator = select(design.covariates, networks.mediator.folds).table
     for suffix in ("", "_count", "_frequency", "_strength"):
         table[f"mediator{suffix}"] = mediator[f"outcome{suffix}"]
     table["strength"] = table[[f"{m}_strength" for m in ("treatment", "mediator", "outcome")]].max(
         axis=1
     )
-    return Selection(table, both.supports)
+    return Selection(table, inputs.supports)
 
 
 def mediator_table(
-    design: MediationDesign, networks: MediationNetworks, estimates: MediationEstimates
+    design: MediationDesign, inputs: Selection, estimates: MediationEstimates
 ) -> pd.DataFrame:
     """One row per mediator: is it held, what the treatment does to it, what goes through it.
 
     See :class:`cstonet.analyses.mediation.results.MediationResults`.
     """
     mediators, effect, path = design.mediators, estimates.on_mediators, estimates.paths
-    held = _select_inputs(networks).table.iloc[len(design.covariates) :]
+    held = inputs.table.iloc[len(design.covariates) :]
     return pd.DataFrame(
         {
             "family": list(mediators.families),
@@ -185,11 +192,6 @@ def mediator_table(
 
 
 _HELD = ("outcome", "outcome_count", "outcome_frequency", "outcome_strength")
-
-
-def _select_inputs(networks: MediationNetworks) -> Selection:
-    """Selection among the outcome network's inputs, mediators after covariates."""
-    return select(networks.outcome.covariates, networks.outcome.folds)
 
 
 def _pvalue(values: FloatArray, errors: FloatArray) -> FloatArray:

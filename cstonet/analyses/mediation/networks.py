@@ -155,12 +155,9 @@ def train_mediation(
 
 def with_mediators(design: MediationDesign) -> Design[Arms]:
     """The design of the outcome network: mediators as further columns of X."""
-    fields = {field.name: getattr(design, field.name) for field in dataclasses.fields(Design)} | {
-        # In double precision: a mediator may be large beside its spread.
-        "X": np.concatenate([design.X, design.mediators.values], axis=1),
-        "covariates": (*design.covariates, *design.mediators.names),
-    }
-    return Design(**fields)
+    # In double precision: a mediator may be large beside its spread.
+    X = np.concatenate([design.X, design.mediators.values], axis=1)
+    return dataclasses.replace(design, X=X, covariates=design.covariates + design.mediators.names)
 
 
 def _train_mediators(

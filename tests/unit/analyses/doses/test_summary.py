@@ -42,7 +42,7 @@ def oracle_results(record_of):
         nuisances = simulation.nuisances()
         pvalue = 0.0004 if heteroscedastic else 0.4
         dispersion = Dispersion(nuisances.variance, heteroscedastic, pvalue)
-        models = DoseModels(nuisances, dispersion, (nuisances,))
+        models = DoseModels(nuisances, dispersion, (nuisances,), record.selection)
         return DoseResults(record, estimate_marginal_effect(nuisances, clip=0.01), models)
 
     return results
