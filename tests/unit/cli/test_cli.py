@@ -16,7 +16,7 @@ from cstonet.cli.flags import parameter_docs
 from cstonet.settings.options import FitOptions
 
 # All digits are written; the reader of pandas before 3 loses the last ones.
-LAST_DIGITS = 1e-13
+LAST_DIGITS = 1e-15 if int(pd.__version__.split(".")[0]) >= 3 else 1e-13
 # Small enough to train in a moment; what is tested is the way in and out.
 SMALL = ["--hidden", "4,3", "--folds", "2", "--starts", "1", "--n-jobs", "1"]
 
