@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,35 @@ from common import FORMULA, Z95, Estimate, Problem
 
 import cstonet as cs
 from cstonet.estimators import Effects, Nuisances, estimate_target
+from cstonet.settings.options import FitOptions, TrainingOptions
 from cstonet.settings.presets import preset
 
 FOLDS = 5
 
 # Raised whenever the same options come to give other results: these are then computed anew.
 METHOD = 4
+
+
+# What a method's name may change of its preset, as in "calibrated/folds=1/temperature=0".
+CHANGES: dict[str, Callable[[str], float]] = {
+    "folds": int,
+    "repeats": int,
+    "starts": int,
+    "screen": int,
+    "temperature": float,
+}
+
+
+def at_temperature(options: FitOptions, temperature: float) -> dict[str, Any]:
+    """What to change so that latent variables are sampled at this temperature everywhere."""
+
+    def changed(training: TrainingOptions) -> TrainingOptions:
+        return replace(training, sampler=replace(training.sampler, temperature=temperature))
+
+    out: dict[str, Any] = {"training": changed(options.training)}
+    if options.search is not None:
+        out["search"] = replace(options.search, training=changed(options.search.training))
+    return out
 
 
 def recipe_of(name: str) -> str:
@@ -39,7 +62,7 @@ class Preset:
     Parameters
     ----------
     name : str
-        That of a preset, or one with another number of folds such as "calibrated/folds=2".
+        That of a preset, maybe with changes such as "calibrated/folds=2" (see CHANGES).
     """
 
     name: str
@@ -50,10 +73,17 @@ class Preset:
         return self.name.partition("/")[0]
 
     @property
-    def folds(self) -> int | None:
-        """Folds of the cross-fitting, where not the preset's."""
-        _, changed, folds = self.name.partition("/folds=")
-        return int(folds) if changed else None
+    def changes(self) -> dict[str, Any]:
+        """Options of the fit that are not the preset's."""
+        out: dict[str, Any] = {}
+        for change in self.name.split("/")[1:]:
+            key, _, value = change.partition("=")
+            if key not in CHANGES:
+                raise ValueError(f"{key!r} cannot be changed, only {', '.join(CHANGES)}")
+            out[key] = CHANGES[key](value)
+        if "temperature" in out:
+            out |= at_temperature(preset(self.preset), out.pop("temperature"))
+        return out
 
     @property
     def recipe(self) -> str:
@@ -62,7 +92,7 @@ class Preset:
 
     def prepare(self) -> None:
         """Nothing to do: the package is there. An unknown name is refused."""
-        preset(self.preset).replace(folds=self.folds or FOLDS)
+        preset(self.preset).replace(**self.changes)
 
     def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
         """AIPW with the fitted networks."""
@@ -70,9 +100,9 @@ class Preset:
             FORMULA,
             problem.data,
             preset=self.preset,
-            folds=self.folds,
             seed=seed,
             n_jobs=threads,
+            **self.changes,
         )
         effect = results.effect("ATE")
         table = results.selection

@@ -36,7 +36,7 @@ from cstonet.settings.presets import preset
 # | units of X and y | means and standard deviations of the data | no number below depends on the units |
 # | noise variance of the outcome | rows held out of each fold's training rows, every epoch | rows that were trained on look less noisy than they are |
 # | noise ladder of the latent layers | the depth: $\sigma_i^2$ rises by 100 from layer to layer | moving a layer must not disturb the one above it by as much as it explains |
-# | latent steps | $\varepsilon_i = \sigma_i$, at temperature zero | the sweep's parameter gradient is then exact |
+# | latent steps | $\varepsilon_i = \sigma_i$, at temperature one with coupled chains | the sampling noise leaves the parameters' gradient (see *What is stochastic about it*) |
 # | learning rates | one number, for gradients scaled parameter by parameter | $1/\sigma^2$ no longer enters the rate |
 # | covariates of each model | score tests against $\sqrt{2\log m}$ | sparsity comes before training: with p ≥ n a dense network overfits at once |
 # | width of the network | the cube root of the training rows | the slab's ridge bounds the complexity, not the width |

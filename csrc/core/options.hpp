@@ -18,6 +18,7 @@ struct SamplerOptions {
   int sweeps;                    // t_MC
   double friction;               // α = ε η
   double temperature;            // 1 samples the posterior, 0 follows its gradient
+  bool coupled;                  // subtract the gradient of a shadow chain that sees no data?
   std::vector<double> variance;  // σ_i², i = 1..h
 
   template <class Visitor>
@@ -25,6 +26,7 @@ struct SamplerOptions {
     visit("sweeps", sweeps);
     visit("friction", friction);
     visit("temperature", temperature);
+    visit("coupled", coupled);
     visit("variance", variance);
   }
 };

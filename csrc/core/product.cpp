@@ -19,6 +19,12 @@ void multiply_transposed(const Panel& a, const Panel& b, Panel& c) {
                      c.stride());
 }
 
+void add_multiply_transposed(const Panel& a, const Panel& b, Panel& c) {
+  assert(a.rows() == b.rows() && a.columns() >= c.rows() && b.stride() == c.stride());
+  kernels().multiply_add({a.data(), 1, a.stride()}, b.data(), c.data(), c.rows(), b.rows(),
+                         c.stride());
+}
+
 void column_sums(const Panel& a, std::span<float> out) {
   assert(std::ssize(out) == a.stride());
   kernels().column_sums(a.data(), a.rows(), a.stride(), out.data());

@@ -14,6 +14,8 @@ void multiply(const Panel& a, const Panel& b, Panel& c);
 void multiply(const Panel& a, const Panel& b, std::span<const float> bias, Panel& c);
 // c = a' b. `a` may have more columns than `c` has rows, as above.
 void multiply_transposed(const Panel& a, const Panel& b, Panel& c);
+// c += a' b.
+void add_multiply_transposed(const Panel& a, const Panel& b, Panel& c);
 // out[j] = sum of column j, padding included.
 void column_sums(const Panel& a, std::span<float> out);
 

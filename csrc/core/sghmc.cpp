@@ -2,19 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
 
 #include "core/constants.hpp"
 #include "core/product.hpp"
 
 namespace cstonet {
+namespace {
+
+// |Y_i - Z_i| beyond which a chain counts as diverged. Predictors are of order one, the data being
+// standardised: at this distance nothing is left of them.
+constexpr float kFarthest = 1e5f;
+
+std::string short_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+void weight_rows(const Floats& weight, Panel& panel) {
+  panel.view().array().colwise() *= Eigen::Map<const Eigen::ArrayXf>(weight.data(), panel.rows());
+}
+
+}  // namespace
+
+void BackwardSampler::Chain::reshape(Index rows, Index units) {
+  for (Panel* panel : {&displacement, &velocity, &change, &shift, &residual, &back})
+    panel->reshape(rows, units);
+}
+
+void BackwardSampler::Chain::set_rows(Index rows) {
+  for (Panel* panel : {&displacement, &velocity, &change, &shift, &residual, &back})
+    panel->set_rows(rows);
+}
+
+void BackwardSampler::Chain::rest() {
+  for (Panel* panel : {&displacement, &velocity, &change, &shift}) panel->set_zero();
+}
 
 BackwardSampler::BackwardSampler(const NetworkSpec& spec, const SamplerOptions& options,
                                  Index batch_rows)
-    : spec_(spec), options_(options), latent_(spec.layers.size()), visible_(visible_blocks(spec)) {
+    : spec_(spec),
+      options_(options),
+      coupled_(options.coupled && options.temperature > 0),
+      latent_(spec.layers.size()),
+      visible_(visible_blocks(spec)) {
   for (Index i = 0; i < spec.depth(); ++i) {
     const Index units = spec.layers[i].units();
     Latent& state = latent_[i];
-    for (Panel* panel : state.batch_panels()) panel->reshape(batch_rows, units);
+    state.chain.reshape(batch_rows, units);
+    if (coupled_) state.shadow.reshape(batch_rows, units);
+    state.predictor.reshape(batch_rows, units);
+    state.normal.reshape(batch_rows, units);
     // As wide as the layer below, so that w' residual has that layer's row stride.
     if (i > 0) state.transposed.reshape(units, spec.layers[i - 1].units());
     state.mask.assign(padded(units), 0.0f);
@@ -25,10 +66,17 @@ BackwardSampler::BackwardSampler(const NetworkSpec& spec, const SamplerOptions& 
 void BackwardSampler::prepare(const Parameters& parameters, Index rows) {
   for (Index i = 0; i < spec_.depth(); ++i) {
     Latent& state = latent_[i];
-    for (Panel* panel : state.batch_panels()) panel->set_rows(rows);
-    state.displacement.set_zero();
-    state.velocity.set_zero();
-    state.shift.set_zero();
+    state.chain.set_rows(rows);
+    state.predictor.set_rows(rows);
+    state.normal.set_rows(rows);
+    if (coupled_) {
+      // The first move of a pair reads nothing else of its former state.
+      state.shadow.set_rows(rows);
+      state.chain.shift.set_zero();
+      state.shadow.shift.set_zero();
+    } else {
+      state.chain.rest();
+    }
     if (i > 0) {
       const Panel& w = parameters.layers[i].weights;
       state.transposed.view().leftCols(w.rows()) = w.view().transpose();
@@ -39,17 +87,22 @@ void BackwardSampler::prepare(const Parameters& parameters, Index rows) {
 void BackwardSampler::update_residual(Index i, const Batch& batch, const Panel& predictor,
                                       std::span<const double> variances) {
   Latent& state = latent_[i];
-  if (i < spec_.hidden_layers())
-    kernels().innovation(state.displacement.data(), state.shift.data(), state.mask.data(),
+  const auto innovation = [&](Chain& c) {
+    kernels().innovation(c.displacement.data(), c.shift.data(), state.mask.data(),
                          static_cast<float>(1 / options_.variance[i]), batch.rows(),
-                         state.residual.stride(), state.residual.data());
+                         c.residual.stride(), c.residual.data());
+  };
+  if (i < spec_.hidden_layers()) {
+    innovation(state.chain);
+    if (coupled_) innovation(state.shadow);  // zero at visible units: they do not pull
+  }
   for (std::size_t b = 0; b < visible_.size(); ++b) {
     const VisibleBlock& v = visible_[b];
     if (v.layer != i) continue;
-    state.predictor.view().middleCols(v.unit, v.block.size) =
-        predictor.view().middleCols(v.unit, v.block.size) +
-        state.shift.view().middleCols(v.unit, v.block.size);
-    visible_residual(v, variances[b], batch.visible, state.predictor, state.residual);
+    const auto units = [&v](auto& panel) { return panel.view().middleCols(v.unit, v.block.size); };
+    units(state.predictor) = units(predictor) + units(state.chain.shift);
+    if (coupled_) units(state.predictor) += units(state.shadow.shift);
+    visible_residual(v, variances[b], batch.visible, state.predictor, state.chain.residual);
   }
 }
 
@@ -58,31 +111,87 @@ void BackwardSampler::draw(Index i, const RandomStream& random, std::uint32_t it
   if (options_.temperature <= 0) return;  // nothing reads the normals then
   // The stream of a layer and sweep: layers and sweeps are far fewer than 2^16.
   const auto stream = static_cast<std::uint32_t>(Index{sweep} << 16 | i);
-  random.normals(Purpose::latent, iteration, stream, latent_[i].normal.flat());
+  Panel& normal = latent_[i].normal;
+  if (!coupled_) return random.normals(Purpose::latent, iteration, stream, normal.flat());
+  // Antithetic rows: the second half has the first half's normals with the other sign. Each row's
+  // law is the same, what is odd in the noise cancels in the sum, and half the draws are saved.
+  const Index half = (normal.rows() + 1) / 2;
+  const std::span<float> drawn = normal.flat().first(half * normal.stride());
+  random.normals(Purpose::latent, iteration, stream, drawn);
+  const std::span<float> mirrored = normal.flat().subspan(drawn.size());
+  std::ranges::transform(drawn.first(mirrored.size()), mirrored.begin(), std::negate<>());
 }
 
-void BackwardSampler::move(Index i, double step, const Panel& weights_above, const Batch& batch,
-                           LayerState& layer) {
+float BackwardSampler::move_latents(Index i, double step, bool first, const Panel& output) {
   Latent& state = latent_[i];
-  Latent& above = latent_[i + 1];
-  multiply(above.residual, above.transposed, state.back);
-
+  Chain &chain = state.chain, &shadow = state.shadow;
   const SghmcPass pass{
       .step = static_cast<float>(step),
       .friction = static_cast<float>(options_.friction),
       .noise = static_cast<float>(std::sqrt(2 * options_.friction * options_.temperature)),
       .inverse_variance = static_cast<float>(1 / options_.variance[i])};
-  const LatentInputs inputs{.h = layer.output.data(),
-                            .s = state.shift.data(),
-                            .back = state.back.data(),
-                            .normal = state.normal.data(),
-                            .mask = state.mask.data()};
-  kernels().sghmc(spec_.activation, pass, inputs, batch.rows(), state.displacement.stride(),
-                  state.velocity.data(), state.displacement.data());
-  kernels().activate_shifted(spec_.activation, layer.predictor.data(), state.displacement.data(),
-                             layer.predictor.size(), layer.output.data(), state.change.data());
+  if (coupled_)
+    return kernels().sghmc_coupled(spec_.activation, pass,
+                                   {.h = output.data(),
+                                    .change = chain.change.data(),
+                                    .s = chain.shift.data(),
+                                    .back = chain.back.data(),
+                                    .shadow_s = shadow.shift.data(),
+                                    .shadow_back = shadow.back.data(),
+                                    .normal = state.normal.data(),
+                                    .mask = state.mask.data()},
+                                   output.rows(), output.stride(),
+                                   {.velocity = chain.velocity.data(),
+                                    .d = chain.displacement.data(),
+                                    .shadow_velocity = shadow.velocity.data(),
+                                    .shadow_d = shadow.displacement.data()},
+                                   first);
+  kernels().sghmc(spec_.activation, pass,
+                  {.h = output.data(),
+                   .s = chain.shift.data(),
+                   .back = chain.back.data(),
+                   .normal = state.normal.data(),
+                   .mask = state.mask.data()},
+                  output.rows(), output.stride(), chain.velocity.data(), chain.displacement.data());
+  return chain.displacement.view().cwiseAbs().maxCoeff();
+}
+
+void BackwardSampler::activate(Index i, bool first, bool near, LayerState& layer) {
+  Chain &chain = latent_[i].chain, &shadow = latent_[i].shadow;
+  if (coupled_)
+    kernels().activate_coupled(spec_.activation,
+                               {.z = layer.predictor.data(),
+                                .shadow = shadow.displacement.data(),
+                                .d = chain.displacement.data(),
+                                .h = layer.output.data(),
+                                .change = chain.change.data(),
+                                .shadow_change = shadow.change.data()},
+                               layer.predictor.size(), near, first);
+  else
+    kernels().activate_shifted(spec_.activation, layer.predictor.data(), chain.displacement.data(),
+                               layer.predictor.size(), layer.output.data(), chain.change.data());
+}
+
+void BackwardSampler::move(Index i, double step, bool first, const Panel& weights_above,
+                           const Batch& batch, LayerState& layer) {
+  Latent &state = latent_[i], &above = latent_[i + 1];
+  multiply(above.chain.residual, above.transposed, state.chain.back);
+  // The outcome does not pull the shadow: what stands above layer h stays zero.
+  if (coupled_ && i + 1 < spec_.hidden_layers())
+    multiply(above.shadow.residual, above.transposed, state.shadow.back);
+  const float farthest = move_latents(i, step, first, layer.output);
+  if (farthest > kFarthest && layer.predictor.view().allFinite()) throw diverged(i, step);
+  activate(i, first, farthest < kNear, layer);
   clamp_visible(spec_.layers[i], batch, layer.output);
-  multiply(state.change, weights_above, above.shift);
+  multiply(state.chain.change, weights_above, above.chain.shift);
+  if (coupled_) multiply(state.shadow.change, weights_above, above.shadow.shift);
+}
+
+Diverged BackwardSampler::diverged(Index i, double step) const {
+  return Diverged("the latent variables of layer " + std::to_string(i + 1) +
+                  " diverged (variance " + short_text(options_.variance[i]) + ", step " +
+                  short_text(step) + ", temperature " + short_text(options_.temperature) + ", " +
+                  std::to_string(options_.sweeps) + (options_.sweeps > 1 ? " sweeps)" : " sweep)"));
 }
 
 void BackwardSampler::impute(const Parameters& parameters, const Batch& batch,
@@ -94,7 +203,7 @@ void BackwardSampler::impute(const Parameters& parameters, const Batch& batch,
     for (Index i = spec_.hidden_layers() - 1; i >= 0; --i) {
       update_residual(i + 1, batch, states[i + 1].predictor, variances);
       draw(i, random, iteration, sweep);
-      move(i, step[i], parameters.layers[i + 1].weights, batch, states[i]);
+      move(i, step[i], sweep == 0, parameters.layers[i + 1].weights, batch, states[i]);
     }
   }
   for (Index i = 0; i < spec_.depth(); ++i)
@@ -106,14 +215,17 @@ void BackwardSampler::gradients(const Batch& batch, const std::vector<LayerState
   const Index rows = batch.rows();
   const bool weighted =
       std::ranges::any_of(std::span(batch.weight).first(rows), [](float w) { return w != 1.0f; });
-  const Panel* below = &batch.inputs;
   for (Index i = 0; i < spec_.depth(); ++i) {
-    Panel& r = latent_[i].residual;
-    if (weighted)
-      r.view().array().colwise() *= Eigen::Map<const Eigen::ArrayXf>(batch.weight.data(), rows);
-    multiply_transposed(*below, r, out[i].weights);
+    Panel& r = latent_[i].chain.residual;
+    if (weighted) weight_rows(batch.weight, r);
+    multiply_transposed(i == 0 ? batch.inputs : states[i - 1].output, r, out[i].weights);
     column_sums(r, out[i].bias);
-    below = &states[i].output;
+    // ψ(Y)' r - ψ(Y°)' r° = ψ(Y)' (r - r°) + (ψ(Y) - ψ(Y°))' r°, whose second part is zero where
+    // the chains agree: below the first layer and at the outcome, which does not pull the shadow.
+    if (!coupled_ || i == 0 || i == spec_.hidden_layers()) continue;
+    Panel& shadow = latent_[i].shadow.residual;
+    if (weighted) weight_rows(batch.weight, shadow);
+    add_multiply_transposed(latent_[i - 1].chain.change, shadow, out[i].weights);
   }
 }
 
@@ -123,11 +235,14 @@ std::vector<double> BackwardSampler::log_likelihood(const Batch& batch,
   for (Index i = 0; i < spec_.hidden_layers(); ++i) {
     const double variance = options_.variance[i];
     const Index units = spec_.layers[i].latent_units();
-    const auto d = latent_[i].displacement.view().leftCols(units).cast<double>();
-    const auto s = latent_[i].shift.view().leftCols(units).cast<double>();
-    totals[i] =
-        -0.5 * ((d - s).squaredNorm() / variance +
-                static_cast<double>(batch.rows() * units) * (kLogTwoPi + std::log(variance)));
+    const auto part = [units](const Panel& panel) {
+      return panel.view().leftCols(units).cast<double>();
+    };
+    const Chain &chain = latent_[i].chain, &shadow = latent_[i].shadow;
+    Eigen::MatrixXd e = part(chain.displacement) - part(chain.shift);
+    if (coupled_) e += part(shadow.displacement) - part(shadow.shift);
+    totals[i] = -0.5 * (e.squaredNorm() / variance + static_cast<double>(batch.rows() * units) *
+                                                         (kLogTwoPi + std::log(variance)));
   }
   for (std::size_t b = 0; b < visible_.size(); ++b) {
     const VisibleBlock& v = visible_[b];
@@ -137,6 +252,12 @@ std::vector<double> BackwardSampler::log_likelihood(const Batch& batch,
           v.block.weight * log_density(v, variances[b], batch.visible, predictor, row);
   }
   return totals;
+}
+
+Panel BackwardSampler::displacement(Index layer) const {
+  Panel total = latent_[layer].chain.displacement;
+  if (coupled_) total.view() += latent_[layer].shadow.displacement.view();
+  return total;
 }
 
 void allocate(const NetworkSpec& spec, std::vector<LayerGradient>& gradients) {

@@ -48,6 +48,26 @@ struct LatentInputs {
   const float *h, *s, *back, *normal, *mask;
 };
 
+// The same for a chain and its shadow, which has the same normals and feels no visible unit. The
+// chain stands as its difference d from the shadow, so that nothing cancels: `s`, `back` and
+// `change` are differences too, and the shadow's own activation is h - change.
+struct CoupledInputs {
+  const float *h, *change, *s, *back;
+  const float *shadow_s, *shadow_back, *normal, *mask;
+};
+struct CoupledLatents {
+  float *velocity, *d, *shadow_velocity, *shadow_d;
+};
+
+// Displacements up to this size need no exponential.
+constexpr float kNear = 0.6f;
+
+// h = ψ(z + shadow + d), change = h - ψ(z + shadow), shadow_change = ψ(z + shadow) - ψ(z).
+struct CoupledActivation {
+  const float *z, *shadow, *d;
+  float *h, *change, *shadow_change;
+};
+
 // A matrix whose element (i, j) stands at data[i * row + j * column].
 struct Strided {
   const float* data;
@@ -61,6 +81,9 @@ struct KernelTable {
   // without gaps; columns is a multiple of kLanes; bias may be null.
   void (*multiply)(const Strided& a, const float* b, const float* bias, float* c, long rows,
                    long depth, long columns);
+  // c += a b.
+  void (*multiply_add)(const Strided& a, const float* b, float* c, long rows, long depth,
+                       long columns);
   // out[j] = sum over rows of r(i, j).
   void (*column_sums)(const float* r, long rows, long columns, float* out);
   // out = ψ(z).
@@ -71,6 +94,13 @@ struct KernelTable {
   // v <- (1-α) v + ε (-(d - s)/σ² + ψ'(h) back) + noise;  d <- d + ε v, where mask[column] is 1.
   void (*sghmc)(Activation kind, const SghmcPass& pass, const LatentInputs& in, long rows,
                 long columns, float* velocity, float* d);
+  // Both moves of a coupled pair; returns the largest |d| of either. With `first` the pair starts
+  // at rest at the noise-free network: neither its former state nor `s` and `change` are read.
+  float (*sghmc_coupled)(Activation kind, const SghmcPass& pass, const CoupledInputs& in, long rows,
+                         long columns, const CoupledLatents& out, bool first);
+  // Its activations; `near` says that no |d| exceeds kNear, `first` that h holds ψ(z).
+  void (*activate_coupled)(Activation kind, const CoupledActivation& at, long n, bool near,
+                           bool first);
   // out = mask[column] (d - s) scale.
   void (*innovation)(const float* d, const float* s, const float* mask, float scale, long rows,
                      long columns, float* out);

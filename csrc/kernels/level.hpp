@@ -12,12 +12,16 @@ namespace CSTONET_LEVEL {
 
 void multiply(const Strided& a, const float* b, const float* bias, float* c, long rows, long depth,
               long columns);
+void multiply_add(const Strided& a, const float* b, float* c, long rows, long depth, long columns);
 void column_sums(const float* r, long rows, long columns, float* out);
 void activate(Activation kind, const float* z, long n, float* out);
 void activate_shifted(Activation kind, const float* z, const float* d, long n, float* h,
                       float* change);
 void sghmc(Activation kind, const SghmcPass& pass, const LatentInputs& in, long rows, long columns,
            float* velocity, float* d);
+float sghmc_coupled(Activation kind, const SghmcPass& pass, const CoupledInputs& in, long rows,
+                    long columns, const CoupledLatents& out, bool first);
+void activate_coupled(Activation kind, const CoupledActivation& at, long n, bool near, bool first);
 void innovation(const float* d, const float* s, const float* mask, float scale, long rows,
                 long columns, float* out);
 double sum_squares(const float* x, const float* mask, long n);

@@ -49,16 +49,21 @@ static inline float exp_fast(float x) {
 
 static inline float logistic_fast(float x) { return 1.0f / (1.0f + exp_fast(-x)); }
 
-// tanh keeps its relative accuracy near zero, where displacements of the order σ² live.
-static inline float tanh_fast(float x) {
-  const float a = x < 0.0f ? -x : x;
+// tanh for |x| < 0.625. It keeps its relative accuracy near zero, where displacements of the order
+// σ² live.
+static inline float tanh_small(float x) {
   const float z = x * x;
   float p = -5.70498872745e-3f;
   p = p * z + 2.06390887954e-2f;
   p = p * z - 5.37397155531e-2f;
   p = p * z + 1.33314422036e-1f;
   p = p * z - 3.33332819422e-1f;
-  const float small = x + x * z * p;
+  return x + x * z * p;
+}
+
+static inline float tanh_fast(float x) {
+  const float a = x < 0.0f ? -x : x;
+  const float small = tanh_small(x);
   const float large = 1.0f - 2.0f / (exp_fast(2.0f * a) + 1.0f);
   return a < 0.625f ? small : (x < 0.0f ? -large : large);
 }

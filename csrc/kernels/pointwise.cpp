@@ -6,32 +6,59 @@ namespace cstonet {
 namespace CSTONET_LEVEL {
 namespace {
 
-// Each activation: its value, its slope as a function of its value, and an exact difference.
+// A value h = ψ(z + d) and its exact difference from ψ(z), which keeps its relative accuracy
+// however small d is.
+struct Moved {
+  float value, change;
+};
+
+// Each activation: its value, its slope as a function of its value h, the exact difference of
+// slopes given h and its change, and the move from `before` = ψ(z), by d of any size or by one that
+// is `near` (|d| < 0.6), where no exponential is needed.
 struct Tanh {
   static inline float value(float z) { return tanh_fast(z); }
   static inline float slope(float h) { return 1.0f - h * h; }
+  static inline float slope_change(float h, float change) { return -change * (2.0f * h - change); }
   // tanh(z+d) - tanh(z) = tanh(d) (1 - tanh(z) tanh(z+d)).
-  static inline float change(float z, float d, float h) {
-    return tanh_fast(d) * (1.0f - tanh_fast(z) * h);
+  static inline Moved moved(float z, float d, float before) {
+    const float h = tanh_fast(z + d);
+    return {h, tanh_fast(d) * (1.0f - before * h)};
+  }
+  static inline Moved near(float, float d, float before) {
+    const float t = tanh_small(d);
+    const float h = (before + t) / (1.0f + before * t);
+    return {h, t * (1.0f - before * h)};
   }
 };
 
+// With s(z) = (1 + tanh(z/2))/2 the identities above apply.
 struct Sigmoid {
   static inline float value(float z) { return logistic_fast(z); }
   static inline float slope(float h) { return h * (1.0f - h); }
-  // With s(z) = (1 + tanh(z/2))/2 the identity above applies.
-  static inline float change(float z, float d, float h) {
-    return 0.5f * tanh_fast(0.5f * d) * (1.0f - tanh_fast(0.5f * z) * (2.0f * h - 1.0f));
+  static inline float slope_change(float h, float change) {
+    return change * (1.0f - 2.0f * h + change);
+  }
+  static inline Moved moved(float z, float d, float) {
+    const float h = logistic_fast(z + d);
+    const float before = tanh_fast(0.5f * z);
+    return {h, 0.5f * tanh_fast(0.5f * d) * (1.0f - before * (2.0f * h - 1.0f))};
+  }
+  static inline Moved near(float, float d, float before) {
+    const float t = tanh_small(0.5f * d), b = 2.0f * before - 1.0f;
+    const float h = (b + t) / (1.0f + b * t);
+    return {0.5f + 0.5f * h, 0.5f * t * (1.0f - b * h)};
   }
 };
 
 struct Relu {
   static inline float value(float z) { return z > 0.0f ? z : 0.0f; }
   static inline float slope(float h) { return h > 0.0f ? 1.0f : 0.0f; }
-  static inline float change(float z, float d, float h) {
-    const float both = z > 0.0f && h > 0.0f ? d : h - (z > 0.0f ? z : 0.0f);
-    return both;
+  static inline float slope_change(float h, float change) { return slope(h) - slope(h - change); }
+  static inline Moved moved(float z, float d, float) {
+    const float before = value(z), h = value(z + d);
+    return {h, before > 0.0f && h > 0.0f ? d : h - before};
   }
+  static inline Moved near(float z, float d, float before) { return moved(z, d, before); }
 };
 
 template <class A>
@@ -43,10 +70,35 @@ template <class A>
 void activate_shifted_with(const float* z, const float* d, long n, float* __restrict h,
                            float* __restrict change) {
   for (long i = 0; i < n; ++i) {
-    const float value = A::value(z[i] + d[i]);
-    h[i] = value;
-    change[i] = A::change(z[i], d[i], value);
+    const Moved to = A::moved(z[i], d[i], A::value(z[i]));
+    h[i] = to.value;
+    change[i] = to.change;
   }
+}
+
+// The outputs are parameters because only there does the compiler believe that nothing overlaps.
+template <class A, bool near, bool first>
+void activate_coupled_with(const CoupledActivation& at, long n, float* __restrict h,
+                           float* __restrict change, float* __restrict shadow_change) {
+  const float *z = at.z, *d = at.d, *s = at.shadow;
+  for (long i = 0; i < n; ++i) {
+    const float still = first ? h[i] : A::value(z[i]);
+    const Moved shadow = near ? A::near(z[i], s[i], still) : A::moved(z[i], s[i], still);
+    const Moved to =
+        near ? A::near(z[i] + s[i], d[i], shadow.value) : A::moved(z[i] + s[i], d[i], shadow.value);
+    h[i] = to.value;
+    change[i] = to.change;
+    shadow_change[i] = shadow.change;
+  }
+}
+
+template <class A>
+void activate_coupled_with(const CoupledActivation& at, long n, bool near, bool first) {
+  const auto run =
+      near ? (first ? activate_coupled_with<A, true, true> : activate_coupled_with<A, true, false>)
+           : (first ? activate_coupled_with<A, false, true>
+                    : activate_coupled_with<A, false, false>);
+  run(at, n, at.h, at.change, at.shadow_change);
 }
 
 template <class A>
@@ -64,6 +116,56 @@ void sghmc_with(const SghmcPass& pass, const LatentInputs& in, long rows, long c
       d[k] += pass.step * velocity[k];
     }
   }
+}
+
+inline float larger(float size, float x) {
+  const float a = x < 0.0f ? -x : x;
+  return a > size ? a : size;
+}
+
+template <class A, bool first>
+float sghmc_coupled_with(const SghmcPass& pass, const CoupledInputs& in, long rows, long columns,
+                         float* __restrict velocity, float* __restrict d,
+                         float* __restrict shadow_velocity, float* __restrict shadow_d) {
+  const float *h = in.h, *change = in.change, *s = in.s, *back = in.back, *mask = in.mask;
+  const float *shadow_s = in.shadow_s, *shadow_back = in.shadow_back, *normal = in.normal;
+  const float keep = 1.0f - pass.friction;
+  float size[kLanes] = {};
+  for (long i = 0; i < rows; ++i) {
+    for (long j = 0; j < columns; j += kLanes) {
+      for (long lane = 0; lane < kLanes; ++lane) {
+        const long k = i * columns + j + lane;
+        float shadow_gradient = A::slope(first ? h[k] : h[k] - change[k]) * shadow_back[k];
+        float gradient = A::slope(h[k]) * back[k];
+        if constexpr (!first) {
+          shadow_gradient += (shadow_s[k] - shadow_d[k]) * pass.inverse_variance;
+          gradient += (s[k] - d[k]) * pass.inverse_variance +
+                      A::slope_change(h[k], change[k]) * shadow_back[k];
+        }
+        float shadow_v = pass.step * shadow_gradient + pass.noise * normal[k];
+        float v = pass.step * gradient;
+        if constexpr (!first) {
+          shadow_v += keep * shadow_velocity[k];
+          v += keep * velocity[k];
+        }
+        shadow_velocity[k] = mask[j + lane] * shadow_v;
+        velocity[k] = mask[j + lane] * v;
+        shadow_d[k] = (first ? 0.0f : shadow_d[k]) + pass.step * shadow_velocity[k];
+        d[k] = (first ? 0.0f : d[k]) + pass.step * velocity[k];
+        size[lane] = larger(larger(size[lane], d[k]), shadow_d[k]);
+      }
+    }
+  }
+  float largest = 0.0f;
+  for (long lane = 0; lane < kLanes; ++lane) largest = larger(largest, size[lane]);
+  return largest;
+}
+
+template <class A>
+float sghmc_coupled_with(const SghmcPass& pass, const CoupledInputs& in, long rows, long columns,
+                         const CoupledLatents& out, bool first) {
+  const auto run = first ? sghmc_coupled_with<A, true> : sghmc_coupled_with<A, false>;
+  return run(pass, in, rows, columns, out.velocity, out.d, out.shadow_velocity, out.shadow_d);
 }
 
 inline float log_prior_slope(const PriorPass& prior, float w) {
@@ -109,6 +211,30 @@ void sghmc(Activation kind, const SghmcPass& pass, const LatentInputs& in, long 
     case Activation::relu:
       return sghmc_with<Relu>(pass, in, rows, columns, velocity, d);
   }
+}
+
+void activate_coupled(Activation kind, const CoupledActivation& at, long n, bool near, bool first) {
+  switch (kind) {
+    case Activation::tanh:
+      return activate_coupled_with<Tanh>(at, n, near, first);
+    case Activation::sigmoid:
+      return activate_coupled_with<Sigmoid>(at, n, near, first);
+    case Activation::relu:
+      return activate_coupled_with<Relu>(at, n, near, first);
+  }
+}
+
+float sghmc_coupled(Activation kind, const SghmcPass& pass, const CoupledInputs& in, long rows,
+                    long columns, const CoupledLatents& out, bool first) {
+  switch (kind) {
+    case Activation::tanh:
+      return sghmc_coupled_with<Tanh>(pass, in, rows, columns, out, first);
+    case Activation::sigmoid:
+      return sghmc_coupled_with<Sigmoid>(pass, in, rows, columns, out, first);
+    case Activation::relu:
+      break;
+  }
+  return sghmc_coupled_with<Relu>(pass, in, rows, columns, out, first);
 }
 
 void innovation(const float* d, const float* s, const float* mask, float scale, long rows,

@@ -10,10 +10,13 @@ const KernelTable& table() {
   static constexpr KernelTable functions = {
       .level = CSTONET_QUOTE(CSTONET_LEVEL),
       .multiply = multiply,
+      .multiply_add = multiply_add,
       .column_sums = column_sums,
       .activate = activate,
       .activate_shifted = activate_shifted,
       .sghmc = sghmc,
+      .sghmc_coupled = sghmc_coupled,
+      .activate_coupled = activate_coupled,
       .innovation = innovation,
       .sum_squares = sum_squares,
       .adam = adam,

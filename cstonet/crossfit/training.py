@@ -18,7 +18,7 @@ from cstonet.imputation.gap_data import GapData
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Wiring
 from cstonet.network.trained import TrainedNetwork
-from cstonet.network.training import train_starts
+from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.scope import Adjustment, SearchScope
 from cstonet.search.search import Move, StructureSearch
@@ -139,9 +139,9 @@ def _best(
     """The starts of smallest BIC."""
     if not starts:
         raise NumericalError(
-            f"Every start of a fold diverged ({failures[0]}). The learning rates do not "
-            'suit these data: use preset="calibrated", or smaller rates in '
-            "FitOptions.training.stages."
+            f"Every start of a fold diverged ({failures[0]}). The training options do not suit "
+            'these data: use preset="calibrated", or change them. '
+            + divergence_advice(failures[0], "FitOptions.training")
         )
     return tuple(sorted(starts, key=lambda net: (net.bic, net.start))[:ensemble])
 

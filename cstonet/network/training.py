@@ -10,6 +10,24 @@ from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.settings.options import TrainingOptions
 
 
+def divergence_advice(failure: str, options: str) -> str:
+    """What to do about a network that diverged.
+
+    Parameters
+    ----------
+    failure
+        What the kernel said.
+    options
+        Where the training options are, such as ``"FitOptions.training"``.
+    """
+    if "latent variables" in failure:
+        return (
+            f"Use a lower temperature, smaller steps (StageOptions.step) or latent variances that "
+            f"rise from layer to layer (SamplerOptions.variance) in {options}."
+        )
+    return f"Use smaller rates in {options}.stages."
+
+
 def train_starts(
     place: Workplace,
     wiring: Wiring,

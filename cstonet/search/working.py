@@ -15,7 +15,7 @@ from cstonet.network.forward import ForwardPass
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
-from cstonet.network.training import train_starts
+from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.search.scores import Scored, normalised
 from cstonet.settings.options import TrainingOptions
@@ -153,7 +153,8 @@ class WorkingNetworks(Generic[PoolT]):
         if result.failure:
             raise NumericalError(
                 f"A working network of the structure search diverged (fold {self.fold + 1}: "
-                f"{result.failure}). Use smaller rates in FitOptions.search.training.stages."
+                f"{result.failure}). "
+                + divergence_advice(result.failure, "FitOptions.search.training")
             )
         return TrainedNetwork.from_task(self.fold, start, wiring.spec, result)
 

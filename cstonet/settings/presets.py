@@ -90,7 +90,11 @@ class Published:
             estimate_variance=False,
             initial_variance=self.outcome_variance,
             sampler=SamplerOptions(
-                sweeps=1, friction=self.friction, temperature=1.0, variance=self.latent_variance
+                sweeps=1,
+                friction=self.friction,
+                temperature=1.0,
+                coupled=False,
+                variance=self.latent_variance,
             ),
             prior=PriorOptions(
                 inclusion=1e-6,

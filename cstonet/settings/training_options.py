@@ -36,19 +36,24 @@ class SamplerOptions:
         α = ε η, the share of the velocity lost per step.
     temperature
         1 samples the latent variables' posterior, 0 follows its gradient.
+    coupled
+        Subtract from the parameters' gradient that of a shadow chain, which has the same random
+        numbers and feels no observation? It takes the sampling noise, not the signal.
     variance
         σ_i² of the latent layers, i = 1..h.
     """
 
     sweeps: int = 1
     friction: float = 1.0
-    temperature: float = 0.0
+    temperature: float = 1.0
+    coupled: bool = True
     variance: tuple[float, ...] | Auto = "auto"
 
     def __post_init__(self) -> None:
         check_integer(self, "sweeps", 1, 1000)
         check_number(self, "friction", 0, 1, open_low=True)
         check_number(self, "temperature", 0, math.inf, open_high=True)
+        check_flag(self, "coupled")
         check_positive_tuple(self, "variance")
 
 
@@ -207,8 +212,9 @@ class TrainingOptions:
 def ridge(slab_variance: float) -> TrainingOptions:
     """Training with the slab of the prior alone, one stage with a rate that falls to zero.
 
-    Latent moves are at temperature zero with steps σ_i, where the sweep's gradient is exact; the
-    parameters are scaled one by one, so that no rate depends on anybody's units.
+    Latent variables are sampled at temperature one with steps σ_i; coupled chains take the sampling
+    noise out of the gradient. Parameters are scaled one by one, so that no rate depends on
+    anybody's units.
     """
     return TrainingOptions(
         stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),

@@ -1,4 +1,5 @@
 // The hot loops of every level this machine can run.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -92,6 +93,20 @@ TEST_CASE("kernels: column sums") {
   });
 }
 
+TEST_CASE("kernels: a product may be added to what is there") {
+  at_every_level([] {
+    Panel a(7, 5), b(7, 40), c(5, 40), sum(5, 40);
+    fixtures::fill(a, 1);
+    fixtures::fill(b, 50);
+    fixtures::fill(c, 400);
+    const Panel before = c;
+    kernels().multiply({a.data(), 1, a.stride()}, b.data(), nullptr, sum.data(), 5, 7, c.stride());
+    kernels().multiply_add({a.data(), 1, a.stride()}, b.data(), c.data(), 5, 7, c.stride());
+    for (Index i = 0; i < 5; ++i)
+      for (Index j = 0; j < 40; ++j) CHECK_NEAR(c(i, j), before(i, j) + sum(i, j), 16 * kRoundoff);
+  });
+}
+
 TEST_CASE("kernels: an SGHMC move by hand, visible units left alone") {
   at_every_level([] {
     const SghmcPass pass{.step = 0.1f, .friction = 0.25f, .noise = 0.5f, .inverse_variance = 4.0f};
@@ -114,6 +129,110 @@ TEST_CASE("kernels: an SGHMC move by hand, visible units left alone") {
     CHECK_NEAR(d(0, 0), 0.3 + 0.1 * velocity, 20 * kRoundoff);
     CHECK(v(0, 1) == 0.0f);
     CHECK(d(0, 1) == 0.0f);
+  });
+}
+
+TEST_CASE("kernels: a coupled move is two moves with the same normals") {
+  at_every_level([] {
+    const SghmcPass pass{.step = 0.1f, .friction = 0.25f, .noise = 0.5f, .inverse_variance = 4.0f};
+    const Index n = 5;
+    for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu}) {
+      Panel z(1, n), mask(1, n), normal(1, n), h(1, n), change(1, n), unused(1, n), h0(1, n);
+      Panel s(1, n), back(1, n), v(1, n), d(1, n), s0(1, n), back0(1, n), v0(1, n), d0(1, n);
+      Index first = 0;
+      for (Panel* p : {&z, &normal, &s, &back, &v, &d, &s0, &back0, &v0, &d0})
+        fixtures::fill(*p, first += 31);
+      for (Index j = 0; j + 1 < n; ++j) mask(0, j) = 1.0f;
+      for (Panel* p : {&v, &d, &v0, &d0}) (*p)(0, n - 1) = 0.0f;  // a visible unit is at rest
+      // Each chain on its own: the shadow, and the shadow plus the difference.
+      Panel v1(1, n), d1(1, n), s1(1, n), back1(1, n), shadow_v = v0, shadow_d = d0;
+      v1.view() = v.view() + v0.view(), d1.view() = d.view() + d0.view();
+      s1.view() = s.view() + s0.view(), back1.view() = back.view() + back0.view();
+      kernels().activate_coupled(kind,
+                                 {.z = z.data(),
+                                  .shadow = d0.data(),
+                                  .d = d.data(),
+                                  .h = h.data(),
+                                  .change = change.data(),
+                                  .shadow_change = unused.data()},
+                                 h.size(), false, false);
+      h0.view() = h.view() - change.view();
+      const auto single = [&](Panel& of, Panel& shift, Panel& pull, Panel& velocity, Panel& at) {
+        kernels().sghmc(kind, pass,
+                        {.h = of.data(),
+                         .s = shift.data(),
+                         .back = pull.data(),
+                         .normal = normal.data(),
+                         .mask = mask.data()},
+                        1, of.stride(), velocity.data(), at.data());
+      };
+      single(h0, s0, back0, shadow_v, shadow_d);
+      single(h, s1, back1, v1, d1);
+      const float largest = kernels().sghmc_coupled(kind, pass,
+                                                    {.h = h.data(),
+                                                     .change = change.data(),
+                                                     .s = s.data(),
+                                                     .back = back.data(),
+                                                     .shadow_s = s0.data(),
+                                                     .shadow_back = back0.data(),
+                                                     .normal = normal.data(),
+                                                     .mask = mask.data()},
+                                                    1, h.stride(),
+                                                    {.velocity = v.data(),
+                                                     .d = d.data(),
+                                                     .shadow_velocity = v0.data(),
+                                                     .shadow_d = d0.data()},
+                                                    false);
+      float expected = 0.0f;
+      for (Index j = 0; j < n; ++j) {
+        // A dozen operations on numbers up to 8 (the difference over the variance).
+        CHECK_NEAR(v0(0, j), shadow_v(0, j), 100 * kRoundoff);
+        CHECK_NEAR(v(0, j) + v0(0, j), v1(0, j), 100 * kRoundoff);
+        CHECK_NEAR(d(0, j) + d0(0, j), d1(0, j), 100 * kRoundoff);
+        expected = std::max({expected, std::fabs(d(0, j)), std::fabs(d0(0, j))});
+      }
+      CHECK(largest == expected);
+      CHECK(d(0, n - 1) == 0.0f);
+    }
+  });
+}
+
+TEST_CASE("kernels: coupled activations, near and far, from rest and not") {
+  at_every_level([] {
+    const Index n = 64;
+    for (const bool near : {true, false}) {
+      Panel z(1, n), shadow(1, n), d(1, n);
+      fixtures::fill(z, 3);
+      for (Index j = 0; j < n; ++j) {
+        z(0, j) *= 3.0f;
+        shadow(0, j) = (near ? 0.59f : 5.0f) * number(77 + j);
+        d(0, j) = 1e-9f * number(177 + j);
+      }
+      for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu}) {
+        for (const bool first : {true, false}) {
+          Panel h(1, n), change(1, n), shadow_change(1, n), at(1, n), exact(1, n), z0(1, n);
+          if (first) kernels().activate(kind, z.data(), n, h.data());
+          kernels().activate_coupled(kind,
+                                     {.z = z.data(),
+                                      .shadow = shadow.data(),
+                                      .d = d.data(),
+                                      .h = h.data(),
+                                      .change = change.data(),
+                                      .shadow_change = shadow_change.data()},
+                                     n, near, first);
+          kernels().activate_shifted(kind, z.data(), shadow.data(), n, at.data(), exact.data());
+          for (Index j = 0; j < n; ++j) {
+            CHECK_NEAR(shadow_change(0, j), exact(0, j), 40 * kRoundoff);
+            CHECK_NEAR(h(0, j), at(0, j), 40 * kRoundoff + 1e-9);
+          }
+          z0.view() = z.view() + shadow.view();
+          kernels().activate_shifted(kind, z0.data(), d.data(), n, at.data(), exact.data());
+          // Relative accuracy, though 1e-9 is far below the resolution of ψ.
+          for (Index j = 0; j < n; ++j)
+            CHECK_NEAR(change(0, j), exact(0, j), 1e-9 * 40 * kRoundoff);
+        }
+      }
+    }
   });
 }
 

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "check.hpp"
 #include "core/sghmc.hpp"
 #include "fixtures.hpp"
@@ -9,10 +11,11 @@ namespace {
 const std::vector<double> kVariances{1.0, 1.0, 0.4};
 
 SamplerOptions sampler(int sweeps, double friction, double temperature,
-                       std::vector<double> variance) {
+                       std::vector<double> variance, bool coupled = false) {
   return {.sweeps = sweeps,
           .friction = friction,
           .temperature = temperature,
+          .coupled = coupled,
           .variance = std::move(variance)};
 }
 
@@ -74,7 +77,57 @@ TEST_CASE("sghmc: cold, steps σ_i, a steep ladder: the residuals are those of b
       CHECK_NEAR(result.gradients[i].bias[j], delta[i][j], 1e-4 * (1 + std::fabs(delta[i][j])));
 }
 
-TEST_CASE("sghmc: with a flat ladder they are not") {
+TEST_CASE("sghmc: warm and coupled, too; warm and alone, noise is all there is") {
+  const std::vector<double> variance{1e-10, 1e-5}, step{1e-5, std::sqrt(1e-5)};
+  const Imputed coupled(1, sampler(1, 1.0, 1.0, variance, true), step);
+  const Imputed plain(1, sampler(1, 1.0, 1.0, variance), step);
+  const auto delta = back_propagate(coupled.spec, coupled.parameters, coupled.batch);
+  for (std::size_t j = 0; j < 2; ++j) {
+    // The first layer's residual never meets the noise; the second's does through ψ'(Y_1), whose
+    // noise is sqrt(2) 1e-5, besides the ratio of the ladder.
+    CHECK_NEAR(coupled.gradients[0].bias[j], delta[0][j], 1e-5 * (1 + std::fabs(delta[0][j])));
+    CHECK_NEAR(coupled.gradients[1].bias[j], delta[1][j], 1e-4 * (1 + std::fabs(delta[1][j])));
+    CHECK(std::fabs(plain.gradients[0].bias[j]) > 100 * std::fabs(delta[0][j]));
+  }
+}
+
+TEST_CASE("sghmc: a coupled chain visits what its displacement says, visible units stay") {
+  const Imputed result(6, sampler(2, 0.3, 1.0, {0.1, 0.2}, true), {0.1, 0.2});
+  for (Index i = 0; i < 6; ++i) {
+    for (Index j : {2, 3}) CHECK(result.sampler.displacement(1)(i, j) == 0.0f);
+    CHECK(result.states[1].output(i, 2) == result.batch.visible(i, 0));
+    for (Index j = 0; j < 2; ++j) {
+      const double y = static_cast<double>(result.states[1].predictor(i, j)) +
+                       result.sampler.displacement(1)(i, j);
+      CHECK_NEAR(result.states[1].output(i, j), std::tanh(y), 16 * 0x1p-24);
+    }
+  }
+}
+
+TEST_CASE("sghmc: rows of coupled chains are antithetic") {
+  const Imputed result(2, sampler(1, 1.0, 1e6, {1e-3, 1e-3}, true), {1e-3, 1e-3});
+  // Noise of 1.4 in a layer whose pull is below 1e-3.
+  const Panel d = result.sampler.displacement(1);
+  for (Index j = 0; j < 2; ++j) {
+    CHECK(std::fabs(d(0, j)) > 0.01f);
+    CHECK_NEAR(d(0, j), -d(1, j), 1e-2 * std::fabs(d(0, j)));
+  }
+}
+
+TEST_CASE("sghmc: a chain that leaves all bounds names its layer") {
+  for (bool coupled : {false, true}) {
+    std::string said;
+    try {
+      Imputed(4, sampler(3, 1.0, 1e16, {1e-3, 1e-1}, coupled), {1e-8, 1.0});
+    } catch (const Diverged& error) {
+      said = error.what();
+    }
+    CHECK(said.find("layer 2 diverged (variance 0.1, step 1, temperature 1e+16, 3 sweeps)") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("sghmc: with a flat ladder the residuals are not those of back-propagation") {
   const Imputed result(1, sampler(1, 1.0, 0.0, {1e-3, 1e-3}), {std::sqrt(1e-3), std::sqrt(1e-3)});
   const auto delta = back_propagate(result.spec, result.parameters, result.batch);
   double largest = 0;
@@ -98,12 +151,14 @@ TEST_CASE("sghmc: visible units never move and outputs are ψ(Y)") {
 }
 
 TEST_CASE("sghmc: a short last batch gives what a batch of its own size gives") {
-  const SamplerOptions options = sampler(2, 0.3, 1.0, {0.1, 0.2});
-  const Imputed exact(3, options, {0.1, 0.2}), roomy(3, options, {0.1, 0.2}, 10);
-  for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(exact.gradients[i].bias == roomy.gradients[i].bias);
-    CHECK(exact.gradients[i].weights.view() == roomy.gradients[i].weights.view());
-    CHECK(exact.log_likelihood[i] == roomy.log_likelihood[i]);
+  for (bool coupled : {false, true}) {
+    const SamplerOptions options = sampler(2, 0.3, 1.0, {0.1, 0.2}, coupled);
+    const Imputed exact(3, options, {0.1, 0.2}), roomy(3, options, {0.1, 0.2}, 10);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(exact.gradients[i].bias == roomy.gradients[i].bias);
+      CHECK(exact.gradients[i].weights.view() == roomy.gradients[i].weights.view());
+      CHECK(exact.log_likelihood[i] == roomy.log_likelihood[i]);
+    }
   }
 }
 

@@ -87,7 +87,9 @@ class Case:
     def hidden(self) -> int:
         return len(self.spec.layers) - 1
 
-    def kernel(self, options: SamplerOptions, step: list[float]) -> cstonet_seams.SweepResult:
+    def kernel(
+        self, options: SamplerOptions, step: list[float], iteration: int = ITERATION
+    ) -> cstonet_seams.SweepResult:
         return cstonet_seams.sweep(
             self.spec,
             options,
@@ -99,10 +101,10 @@ class Case:
             self.variances,
             step,
             STREAM,
-            ITERATION,
+            iteration,
         )
 
-    def twin(self, latent_variance: Any) -> Chain:
+    def twin(self, latent_variance: Any, *, pull: bool = True) -> Chain:
         return Chain(
             self.spec,
             self.weights,
@@ -111,6 +113,7 @@ class Case:
             self.visible,
             latent_variance=latent_variance,
             visible_variance=self.variances,
+            pull=pull,
         )
 
     def unweighted(self) -> Case:
@@ -155,3 +158,9 @@ def kernel_noise(
     stream = sweep << 16 | layer
     draws = cstonet_seams.normals(STREAM, Purpose.LATENT, iteration, stream, rows * padded)
     return draws.reshape(rows, padded)[:, :units].astype(float)
+
+
+def antithetic_noise(sweep: int, layer: int, rows: int, units: int) -> NDArray[Any]:
+    """The normals of coupled chains: the second half of the rows mirrors the first."""
+    drawn = kernel_noise(sweep, layer, (rows + 1) // 2, units)
+    return np.vstack([drawn, -drawn[: rows // 2]])

@@ -29,7 +29,7 @@ SCHEDULES = {
 def settings(case: Case, schedule: str) -> tuple[SamplerOptions, list[float]]:
     """Different variances and steps in every layer, so that none can stand in for another."""
     variance = tuple([0.05, 0.2, 0.01][: case.hidden])
-    options = SamplerOptions(variance=variance, **SCHEDULES[schedule])
+    options = SamplerOptions(variance=variance, coupled=False, **SCHEDULES[schedule])
     return options, [0.05, 0.11, 0.03][: case.hidden]
 
 
@@ -146,7 +146,9 @@ def test_innovations_keep_their_accuracy_at_tiny_variances(temperature: float) -
     case = make_case("binary treatment").unweighted()
     variance = (1e-9,) * case.hidden
     step = [float(np.sqrt(v)) for v in variance]
-    options = SamplerOptions(sweeps=2, friction=0.5, temperature=temperature, variance=variance)
+    options = SamplerOptions(
+        sweeps=2, friction=0.5, temperature=temperature, coupled=False, variance=variance
+    )
     result, twin = case.kernel(options, step), swept_twin(case, options, step)
     gradients, scales = twin.gradients(case.row_weight), twin.gradient_scales(case.row_weight)
     for i in range(case.hidden):

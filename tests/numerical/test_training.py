@@ -68,14 +68,17 @@ MOMENTUM = TrainingOptions(
     initializer="uniform",
     estimate_variance=False,
     initial_variance=0.5,
-    sampler=SamplerOptions(sweeps=2, friction=0.3, temperature=1.0, variance=(0.05, 0.2)),
+    sampler=SamplerOptions(
+        sweeps=2, friction=0.3, temperature=1.0, coupled=False, variance=(0.05, 0.2)
+    ),
     prior=PriorOptions(
         inclusion=0.1, spike_start=1e-3, spike_end=1e-3, anneal_share=0, penalize_bias=True
     ),
     optimizer=OptimizerOptions(rule="momentum", momentum=0.8, clip_norm=0.05),
 )
 ROUNDINGS_PER_STEP = 16
-RECIPES = {"adam": ADAM, "momentum": MOMENTUM}
+COUPLED = replace(ADAM, sampler=replace(ADAM.sampler, sweeps=2, temperature=1.0, coupled=True))
+RECIPES = {"adam": ADAM, "momentum": MOMENTUM, "coupled": COUPLED}
 
 
 class Data:

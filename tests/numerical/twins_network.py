@@ -68,8 +68,10 @@ class Chain:
         *,
         latent_variance: Any = None,
         visible_variance: Any = None,
+        pull: bool = True,
     ) -> None:
         self.spec, self.blocks = spec, place_blocks(spec)
+        self.pull = pull  # do visible units pull? Not those of a shadow chain
         self.w = [np.asarray(w, dtype=float) for w in weights]
         self.b = [np.asarray(b, dtype=float) for b in biases]
         self.x, self.visible = np.asarray(x, dtype=float), np.asarray(visible, dtype=float)
@@ -109,7 +111,9 @@ class Chain:
         eta = self.predictor(i)
         out = np.empty_like(eta)
         for p in self.blocks[i]:
-            if p.block.visible:
+            if p.block.visible and not self.pull:
+                out[:, p.units] = 0
+            elif p.block.visible:
                 out[:, p.units] = p.block.weight * residual(
                     p.block.family,
                     self.variance[i, p.unit],

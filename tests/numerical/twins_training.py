@@ -66,7 +66,7 @@ class Training:
                 self.prune(stage)
         self.finish()
 
-    def chain(self, rows: Array) -> Chain:
+    def chain(self, rows: Array, *, pull: bool = True) -> Chain:
         return Chain(
             self.spec,
             self.theta.weights,
@@ -75,7 +75,33 @@ class Training:
             self.visible[rows],
             latent_variance=self.options.sampler.variance,
             visible_variance=self.variances,
+            pull=pull,
         )
+
+    def swept(self, rows: Array, step: Any) -> tuple[Chain, list[tuple[Array, Array]]]:
+        """The chain after its sweeps, and the gradient it yields, less its shadow's if coupled."""
+        sampler, weight = self.options.sampler, self.row_weight[rows]
+        coupled = sampler.coupled and sampler.temperature > 0
+
+        def noise(sweep: int, layer: int, count: int, units: int) -> Array:
+            drawn = (count + 1) // 2 if coupled else count
+            normal = self.normals(self.iteration, sweep, layer, drawn, units)
+            return np.vstack([normal, -normal[: count - drawn]])
+
+        chains = [self.chain(rows)] + ([self.chain(rows, pull=False)] if coupled else [])
+        for chain in chains:
+            chain.sweep(
+                sweeps=sampler.sweeps,
+                friction=sampler.friction,
+                temperature=sampler.temperature,
+                step=step,
+                noise=noise,
+            )
+        gradient = chains[0].gradients(weight)
+        for shadow in chains[1:]:
+            pairs = zip(gradient, shadow.gradients(weight), strict=True)
+            gradient = [(w - w0, b - b0) for (w, b), (w0, b0) in pairs]
+        return chains[0], gradient
 
     def run_epoch(self, number: int, stage: Any, epoch: int) -> None:
         o, n = self.options, len(self.order)
@@ -89,19 +115,11 @@ class Training:
         self.order = twins_random.shuffle(self.key, self.iteration, self.order)
         for first in range(0, n, o.batch_size):
             rows = self.order[first : first + o.batch_size]
-            chain = self.chain(rows)
-            iteration = self.iteration
-            chain.sweep(
-                sweeps=o.sampler.sweeps,
-                friction=o.sampler.friction,
-                temperature=o.sampler.temperature,
-                step=step,
-                noise=lambda *at, k=iteration: self.normals(k, *at),
-            )
+            chain, gradient = self.swept(rows, step)
             likelihood += chain.log_likelihood()
             outcome = self.blocks[-1].block
             self.theta.step(
-                chain.gradients(self.row_weight[rows]),
+                gradient,
                 batch_weight=self.row_weight[rows].sum(),
                 rate=rate,
                 layer_variance=[

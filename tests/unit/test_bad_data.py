@@ -161,6 +161,21 @@ def test_training_that_breaks_down_says_so(frame, options, exploding):
         cs.fit("y ~ treat | .", frame, options=options, training=exploding)
 
 
+@pytest.mark.parametrize("coupled", [True, False])
+def test_latent_variables_that_diverge_name_their_layer(frame, options, coupled):
+    hot = replace(options.training.sampler, temperature=1e30, coupled=coupled)
+    with pytest.raises(
+        errors.NumericalError,
+        match=r"latent variables of layer 2 diverged \(.*temperature 1e\+30.*lower temperature",
+    ):
+        cs.fit(
+            "y ~ treat | .",
+            frame,
+            options=options,
+            training=replace(options.training, sampler=hot),
+        )
+
+
 def test_search_that_breaks_down_says_so(frame, options, exploding):
     search = replace(options.search, training=exploding)
     with pytest.raises(errors.NumericalError, match=r"structure search diverged.*smaller rates"):

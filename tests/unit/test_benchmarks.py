@@ -215,8 +215,13 @@ def test_ranges_and_methods_of_the_command_line():
         common.number_range("5:4")
     assert [m.name for m in peers.parse_methods("paper:twins,bart")] == ["paper:twins", "bart"]
     (two,) = peers.parse_methods("calibrated/folds=2")
-    assert (two.preset, two.folds, two.recipe) == ("calibrated", 2, peers.recipe_of("calibrated"))
-    for wrong in ("calibrated/folds=two", "calibrated/folds=-1"):
+    assert (two.preset, two.changes) == ("calibrated", {"folds": 2})
+    assert two.recipe == peers.recipe_of("calibrated")
+    (cold,) = peers.parse_methods("calibrated/temperature=0/starts=1")
+    assert cold.changes["starts"] == 1
+    assert cold.changes["training"].sampler.temperature == 0
+    assert cold.changes["search"].training.sampler.temperature == 0
+    for wrong in ("calibrated/folds=two", "calibrated/folds=-1", "calibrated/seed=1"):
         with pytest.raises(argparse.ArgumentTypeError, match="no peer"):
             peers.parse_methods(wrong)
     with pytest.raises(argparse.ArgumentTypeError, match="bert"):
