@@ -64,7 +64,7 @@ def noise_free(theta, x):
 
 
 # %% [markdown]
-# One backward sweep moves $Y_2$, then $Y_1$, from where the network without noise has them: half a
+# One backward sweep moves $Y_2$, then $Y_1$, from where the network without noise has them: a
 # step towards what the layer above says, and a normal draw whose size is the temperature's. With
 # `pull=False` the outcome says nothing, and the sweep draws from the model alone.
 
@@ -106,7 +106,7 @@ def draws(rows):
 
 # %%
 theta = start()
-rows = [10, 20, 30]
+rows = np.argsort(x[:, 0])[[40, 200, 360]]
 sampled = np.array([sweep(theta, x[rows], y[rows], draws(3))[1][:, 0] for _ in range(2000)])
 figure, axis = plt.subplots(figsize=(7, 3))
 for k, row in enumerate(rows):

@@ -67,8 +67,12 @@ void fill(const std::uint32_t key[2], const std::uint32_t counter[3], long n, T*
     philox(key, counter, static_cast<std::uint32_t>(at / 4), &blocks);
     for (long j = 0; j < kBlocks; ++j)
       transform(blocks, j, &values[0][j], &values[1][j], &values[2][j], &values[3][j]);
-    const long left = n - at < 4 * kBlocks ? n - at : 4 * kBlocks;
-    for (long i = 0; i < left; ++i) out[at + i] = values[i & 3][i >> 2];
+    if (n - at >= 4 * kBlocks) {
+      for (long j = 0; j < kBlocks; ++j)  // with bounds known, four vectors are interleaved
+        for (long i = 0; i < 4; ++i) out[at + 4 * j + i] = values[i][j];
+    } else {
+      for (long i = 0; i < n - at; ++i) out[at + i] = values[i & 3][i >> 2];
+    }
   }
 }
 
