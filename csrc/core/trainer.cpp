@@ -136,6 +136,12 @@ double Trainer::batch_weight() const {
   return std::accumulate(batch_.weight.begin(), batch_.weight.begin() + batch_.rows(), 0.0);
 }
 
+Index Trainer::nonzero_parameters() const {
+  // Biases that no prior acts on are never pruned, and the same in all starts.
+  return parameters_.nonzero_weights() +
+         (options_.prior.penalize_bias ? parameters_.nonzero_biases() : 0);
+}
+
 std::vector<double> Trainer::layer_variances() const {
   std::vector<double> all(options_.sampler.variance);
   const Family outcome = blocks_.back().block.family;
@@ -259,7 +265,7 @@ void Trainer::prune_network(const StageOptions& stage) {
   const MixturePrior mixture{.inclusion = options_.prior.inclusion,
                              .spike_variance = spike_at(options_.prior, stage, stage.epochs),
                              .slab_variance = options_.prior.slab_variance};
-  prune(spec_, mixture.threshold(), parameters_);
+  prune(spec_, mixture.threshold(), options_.prior.penalize_bias, parameters_);
   drop_unconnected_inputs();
 }
 
@@ -303,7 +309,7 @@ void Trainer::finish(TaskResult& result) {
   result.log_likelihood = all.likelihood;
   result.rows = all.weight;
   const double total = std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
-  result.bic = bic(total, parameters_.nonzero_weights(), all.weight);
+  result.bic = bic(total, nonzero_parameters(), all.weight);
   for (const VisibleBlock& block : blocks_)
     result.reaches.push_back(reaches(spec_, parameters_, block));
   result.variances = variances_;

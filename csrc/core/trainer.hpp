@@ -98,6 +98,7 @@ class Trainer {
 
   const Problem& problem_;  // this and the next three outlive the trainer
   const Task& task_;
+  Index nonzero_parameters() const;  // those the BIC counts
   const TrainingOptions& options_;
   Hooks& hooks_;
   RandomStream random_;

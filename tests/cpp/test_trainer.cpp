@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "check.hpp"
+#include "core/bic.hpp"
 #include "core/errors.hpp"
 #include "core/schedule.hpp"
 #include "core/trainer.hpp"
@@ -98,6 +101,10 @@ struct Setting {
   }
 };
 
+double bic_of(const TaskResult& result, Index parameters) {
+  return bic(result.log_likelihood[0] + result.log_likelihood[1], parameters, result.rows);
+}
+
 bool same(const TaskResult& a, const TaskResult& b) {
   bool equal = a.bic == b.bic && a.inputs == b.inputs;
   for (std::size_t i = 0; i < a.parameters.layers.size(); ++i)
@@ -180,6 +187,26 @@ TEST_CASE("trainer: pruning drops weights, then covariates, and both stay away")
         CHECK((theta.weights(i, j) == 0.0f) == (theta.mask(i, j) == 0.0f));
   CHECK(result.reaches.size() == 2);
   for (const auto& reached : result.reaches) CHECK(reached.size() == result.inputs.size());
+}
+
+TEST_CASE("trainer: biases are pruned, and counted, where the prior acts on them") {
+  Setting s;
+  s.options.prior = kPrunesAll;
+  s.options.stages = {stage(2, PriorKind::mixture, true), stage(3, PriorKind::none, false)};
+  const TaskResult free = s.run();
+  for (const LayerParameters& theta : free.parameters.layers)
+    CHECK(std::ranges::count(theta.bias, 0.0f) < std::ssize(theta.bias));
+  CHECK_NEAR(free.bic, bic_of(free, 0), 1e-12 * std::abs(free.bic));
+
+  s.options.prior.penalize_bias = true;
+  const TaskResult pruned = s.run();
+  for (const LayerParameters& theta : pruned.parameters.layers)
+    CHECK(std::ranges::count(theta.bias, 0.0f) == std::ssize(theta.bias));
+  CHECK_NEAR(pruned.bic, bic_of(pruned, 0), 1e-12 * std::abs(pruned.bic));
+
+  s.options.stages[0].prune = false;
+  const TaskResult kept = s.run();
+  CHECK_NEAR(kept.bic, bic_of(kept, (6 * 3 + 3 * 3 + 3) + (3 + 3 + 1)), 1e-12 * std::abs(kept.bic));
 }
 
 TEST_CASE("trainer: all covariates may be dropped") {

@@ -45,10 +45,11 @@ ADAM = TrainingOptions(
     sampler=SamplerOptions(sweeps=1, friction=1.0, temperature=0.0, variance=(0.0025, 0.01)),
     prior=PriorOptions(inclusion=0.1, spike_start=0.01, spike_end=1e-3),
 )
-# As the paper's preset: noise, momentum, clipping, penalised biases, fixed variance; pruned twice.
+# As the paper's presets: the prior throughout, on biases too; noise, momentum, clipping, fixed
+# variance; pruned twice.
 MOMENTUM = TrainingOptions(
     stages=(
-        StageOptions(2, rate=RATE, step=STEP),
+        StageOptions(2, prior="mixture", rate=RATE, step=STEP),
         *(
             StageOptions(
                 2,
@@ -62,7 +63,7 @@ MOMENTUM = TrainingOptions(
             )
             for _ in range(2)
         ),
-        StageOptions(2, rate=RATE, step=STEP),
+        StageOptions(2, prior="mixture", rate=RATE, step=STEP),
     ),
     batch_size=16,
     initializer="uniform",
@@ -192,6 +193,9 @@ def test_training_matches_its_twin(data: Data, recipe: str) -> None:
         n = result.rows
         twins.assert_close(result.log_likelihood / n, twin.log_likelihood / n, **tolerance)
         twins.assert_close(result.bic / n, twin.bic / n, **tolerance)
+        # Biases are pruned where the prior acts on them, and stay exact zeros.
+        for bias, mask in zip(result.biases, twin.bias_masks, strict=True):
+            assert np.array_equal(bias != 0, mask != 0)
 
 
 def test_a_dose_and_an_outcome_have_variances_of_their_own(data: Data) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import twins
 import twins_random
 from numpy.typing import NDArray
-from twins_network import Chain, feeding_units, place_blocks, pruned_masks
+from twins_network import Chain, feeding_units, place_blocks, pruned_bias_masks, pruned_masks
 from twins_random import Purpose
 
 Array = NDArray[Any]
@@ -53,6 +53,7 @@ class Training:
         o = self.options
         weights, biases = initial_parameters(self.spec, o, self.key)
         self.masks = self.structure or [np.ones_like(w) for w in weights]
+        self.bias_masks = [np.ones_like(b) for b in biases]
         self.theta = twins.Optimizer(
             o.optimizer, [w * m for w, m in zip(weights, self.masks, strict=True)], biases
         )
@@ -112,6 +113,7 @@ class Training:
                 prior_weight=0.0 if stage.prior == "none" else 1 / n,
                 penalize_bias=p.penalize_bias,
                 masks=self.masks,
+                bias_masks=self.bias_masks,
             )
             self.iteration += 1
         record = [number, epoch, spike if stage.prior == "mixture" else 0.0, self.nonzero]
@@ -120,6 +122,12 @@ class Training:
     @property
     def nonzero(self) -> int:
         return int(sum(np.sum(m != 0) for m in self.masks))
+
+    @property
+    def counted(self) -> int:
+        """Parameters that the BIC counts: biases where the prior acts on them."""
+        biases = sum(np.sum(m != 0) for m in self.bias_masks)
+        return self.nonzero + int(biases if self.options.prior.penalize_bias else 0)
 
     def mean_squares(self, rows: Array) -> list[float | None]:
         """Weighted mean squared error of each gaussian visible block."""
@@ -158,10 +166,15 @@ class Training:
         )
         log_ratio = np.log((1 - p.inclusion) / p.inclusion * np.sqrt(p.slab_variance / spike))
         threshold = np.sqrt(2 * log_ratio / (1 / spike - 1 / p.slab_variance))
+        if p.penalize_bias:
+            kept = pruned_bias_masks(
+                self.spec, self.theta.weights, self.theta.biases, threshold
+            )
+            self.bias_masks = [m * k for m, k in zip(self.bias_masks, kept, strict=True)]
         kept = pruned_masks(self.spec, self.theta.weights, threshold)
         self.masks = [m * k for m, k in zip(self.masks, kept, strict=True)]
-        for layer, mask in zip(self.theta.theta, self.masks, strict=True):
-            layer[0] = layer[0] * mask
+        for layer, *masks in zip(self.theta.theta, self.masks, self.bias_masks, strict=True):
+            layer[:] = [part * mask for part, mask in zip(layer, masks, strict=True)]
 
     def finish(self) -> None:
         rows = np.concatenate([self.fit_rows, self.validation_rows])
@@ -169,4 +182,4 @@ class Training:
             self.update_variances(rows)
         weight = self.row_weight[rows]
         self.log_likelihood = self.chain(rows).visible_log_likelihood(weight)
-        self.bic = twins.bic(self.log_likelihood.sum(), self.nonzero, weight.sum())
+        self.bic = twins.bic(self.log_likelihood.sum(), self.counted, weight.sum())
