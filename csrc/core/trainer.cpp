@@ -144,8 +144,9 @@ Index Trainer::nonzero_parameters() const {
 
 std::vector<double> Trainer::layer_variances() const {
   std::vector<double> all(options_.sampler.variance);
-  const Family outcome = blocks_.back().block.family;
-  all.push_back(outcome == Family::gaussian ? variances_.back() : 1.0);
+  // Where the outcome has no variance its temperature takes that place, the inverse of its weight.
+  const Block& outcome = blocks_.back().block;
+  all.push_back(outcome.family == Family::gaussian ? variances_.back() : 1 / outcome.weight);
   return all;
 }
 

@@ -128,6 +128,10 @@ class FitOptions:
         ψ of the latent units.
     treatment_weight
         Factor on the treatment's log-likelihood while training; 1 in a proper model.
+    outcome_temperature
+        σ²_{h+1} of a binary or categorical outcome (paper section 2): networks train with its
+        likelihood to the power 1/σ²_{h+1}; 1 in a proper model. Gaussian outcomes have a variance
+        instead, and predictions, log-likelihoods and BIC are those of temperature one.
     treatment_units
         First-layer units reserved for the treatment model when the structure is searched for.
     search
@@ -174,6 +178,7 @@ class FitOptions:
     activation: Activation = "tanh"
     treatment_weight: float = 1.0
     treatment_units: int | Auto = "auto"
+    outcome_temperature: float = 1.0
     search: SearchOptions | None = field(default_factory=SearchOptions)
     screen: int | None = None
     updates: int = 4000
@@ -194,7 +199,8 @@ class FitOptions:
         check_kind(self, "training", TrainingOptions)
         self._check_hidden()
         check_choice(self, "activation")
-        check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
+        for name in ("treatment_weight", "outcome_temperature"):
+            check_number(self, name, 0, math.inf, open_low=True, open_high=True)
         check_integer(self, "treatment_units", 1, 10_000, auto=True)
         check_kind(self, "search", SearchOptions, optional=True)
         if self.screen is not None:

@@ -87,6 +87,8 @@ class Architecture:
         ψ of the latent units.
     treatment_weight
         Factor on the treatment's log-likelihood while training.
+    outcome_temperature
+        The likelihood of an outcome without a variance has the inverse as its exponent meanwhile.
     """
 
     inputs: int
@@ -98,6 +100,7 @@ class Architecture:
     treatment_units: int
     activation: Activation
     treatment_weight: float
+    outcome_temperature: float
 
     @property
     def label(self) -> str:
@@ -253,6 +256,7 @@ def _architecture(
         treatment_units=_treatment_units(hidden[: layer - 1], units, problem.visible_units),
         activation=options.activation,
         treatment_weight=options.treatment_weight,
+        outcome_temperature=options.outcome_temperature,
     )
 
 

@@ -209,6 +209,32 @@ TEST_CASE("trainer: biases are pruned, and counted, where the prior acts on them
   CHECK_NEAR(kept.bic, bic_of(kept, (6 * 3 + 3 * 3 + 3) + (3 + 3 + 1)), 1e-12 * std::abs(kept.bic));
 }
 
+TEST_CASE("trainer: the temperature of a binary outcome sets the norm its gradient is clipped at") {
+  Setting s;
+  s.spec.layers[2].blocks[0].family = Family::bernoulli;
+  for (Index i = 0; i < kRows; ++i) s.visible(i, 1) = static_cast<float>(s.x(i, 1) > 0);
+  s.options.stages = {stage(1, PriorKind::none, false)};
+  s.options.batch_size = kRows;  // one update
+  s.options.optimizer = {.rule = UpdateRule::momentum,
+                         .momentum = 0.0,
+                         .second_decay = 0.0,
+                         .epsilon = 0.0,
+                         .clip_norm = 1e-3};
+  const auto moved = [&](double temperature, double rate) {
+    s.spec.layers[2].blocks[0].weight = 1 / temperature;
+    s.options.stages[0].epochs = 1;
+    s.options.stages[0].rate[2] = rate;
+    const LayerParameters after = s.run().parameters.layers[2];
+    s.options.stages[0].epochs = 0;
+    const LayerParameters before = s.run().parameters.layers[2];
+    return std::hypot((after.weights.view() - before.weights.view()).norm(),
+                      after.bias[0] - before.bias[0]);
+  };
+  // So small a norm clips every gradient, in units of 1/temperature.
+  CHECK_NEAR(moved(1.0, 1.0), 1e-3, 1e-6);
+  CHECK_NEAR(moved(0.01, 1e-2), 1e-3, 1e-6);
+}
+
 TEST_CASE("trainer: all covariates may be dropped") {
   Setting s;
   s.options.prior = kPrunesAll;

@@ -225,6 +225,28 @@ def test_a_dose_and_an_outcome_have_variances_of_their_own(data: Data) -> None:
     assert (np.array(result.variances) != ADAM.initial_variance).all()
 
 
+@pytest.mark.parametrize("temperature", [1.0, 0.1])
+def test_a_tempered_outcome_matches_its_twin(data: Data, temperature: float) -> None:
+    outcome = observed("bernoulli", 1, weight=1 / temperature)
+    changed = {
+        "network": NetworkSpec(P, "tanh", (*SPEC.layers[:2], (outcome,))),
+        "visible": np.column_stack([data.visible[:, 0], data.visible[:, 1] > 0]).astype(np.float32),
+    }
+    (result,) = data.train(MOMENTUM, tasks=TASKS[:1], **changed)
+    twin = data.twin(MOMENTUM, TASKS[0], **changed)
+    tolerance = {"roundings": ROUNDINGS_PER_STEP * twin.iteration, "scale": 1 / temperature}
+    for actual, expected in zip(
+        on_all_inputs(result, result.weights) + result.biases,
+        twin.theta.weights + twin.theta.biases,
+        strict=True,
+    ):
+        twins.assert_close(actual, expected, **tolerance)
+    # What is reported of it is at temperature one.
+    n = result.rows
+    twins.assert_close(result.log_likelihood / n, twin.log_likelihood / n, **tolerance)
+    twins.assert_close(result.bic / n, twin.bic / n, **tolerance)
+
+
 def test_training_without_held_out_rows_matches_its_twin(data: Data) -> None:
     task = (0, 0, ROWS, ROWS[:0])
     (result,) = data.train(ADAM, tasks=[task])

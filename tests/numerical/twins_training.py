@@ -107,7 +107,7 @@ class Training:
                 rate=rate,
                 layer_variance=[
                     *o.sampler.variance,
-                    self.variances[-1] if outcome.family == "gaussian" else 1.0,
+                    self.variances[-1] if outcome.family == "gaussian" else 1 / outcome.weight,
                 ],
                 prior=(p.inclusion, narrow, p.slab_variance),
                 prior_weight=0.0 if stage.prior == "none" else 1 / n,
