@@ -173,6 +173,7 @@ void Trainer::run_epoch(const StageOptions& stage, int epoch, EpochRecord& recor
   const std::vector<double> steps = steps_at(stage, epoch);
 
   record.layer_likelihood.assign(spec_.layers.size(), 0.0);
+  measure_for_candidates();
   random_.shuffle(Purpose::shuffle, iteration_, order_);
   for (std::span<const Index> rows : batches(order_)) {
     hooks_.check();
@@ -202,7 +203,7 @@ void Trainer::train_batch(std::span<const Index> rows, std::span<const double> r
 
 void Trainer::move_candidates(std::span<const Index> rows, std::uint32_t stream) {
   if (!imputer_) return;
-  const Model model{.spec = spec_, .parameters = parameters_, .variances = variances_};
+  const Model model{.spec = spec_, .parameters = parameters_, .variances = candidate_variances_};
   imputer_->move(model, rows, batch_, states_, random_, iteration_, stream);
 }
 
@@ -239,14 +240,24 @@ void Trainer::add_squares(Evaluation& total) const {
   }
 }
 
+void Trainer::measure(const Evaluation& seen, std::vector<double>& variances) const {
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    if (blocks_[b].block.family == Family::gaussian)
+      variances[b] = std::max(seen.squares[b] / seen.weight, kSmallestVariance);
+}
+
+void Trainer::measure_for_candidates() {
+  if (!imputer_) return;
+  candidate_variances_ = variances_;
+  // A variance that is set, not measured, may be so small that no row would ever move.
+  if (!options_.estimate_variance) measure(evaluate(task_.fit_rows), candidate_variances_);
+}
+
 void Trainer::measure_validation(EpochRecord& record) {
   if (!task_.validation_rows.empty()) {
     const Evaluation held_out = evaluate(task_.validation_rows, true);
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      record.validation.push_back(held_out.likelihood[b] / held_out.weight);
-      if (options_.estimate_variance && blocks_[b].block.family == Family::gaussian)
-        variances_[b] = std::max(held_out.squares[b] / held_out.weight, kSmallestVariance);
-    }
+    for (double value : held_out.likelihood) record.validation.push_back(value / held_out.weight);
+    if (options_.estimate_variance) measure(held_out, variances_);
   }
   record.variances = variances_;
 }
@@ -301,10 +312,7 @@ void Trainer::finish(TaskResult& result) {
   rows.insert(rows.end(), task_.validation_rows.begin(), task_.validation_rows.end());
   if (!options_.estimate_variance || task_.validation_rows.empty()) {
     // Where the noise was not measured in training, its maximum-likelihood estimate stands in.
-    const Evaluation all = evaluate(rows);
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      if (blocks_[b].block.family == Family::gaussian)
-        variances_[b] = std::max(all.squares[b] / all.weight, kSmallestVariance);
+    measure(evaluate(rows), variances_);
   }
   const Evaluation all = evaluate(rows);
   result.log_likelihood = all.likelihood;

@@ -73,6 +73,7 @@ struct Setting {
   Floats row_weight = Floats(kRows, 1.0f);
   std::vector<Panel> structure;
   std::uint64_t network = 0;
+  const Candidates* candidates = nullptr;
   Task task{.fold = 0, .start = 0, .fit_rows = {}, .validation_rows = {}};
   Hooks hooks;
 
@@ -95,7 +96,7 @@ struct Setting {
                           .structure = structure,
                           .seed = 42,
                           .network = network,
-                          .candidates = nullptr,
+                          .candidates = candidates,
                           .trace = true};
     return Trainer(problem, task, hooks).run();
   }
@@ -233,6 +234,35 @@ TEST_CASE("trainer: the temperature of a binary outcome sets the norm its gradie
   // So small a norm clips every gradient, in units of 1/temperature.
   CHECK_NEAR(moved(1.0, 1.0), 1e-3, 1e-6);
   CHECK_NEAR(moved(0.01, 1e-2), 1e-3, 1e-6);
+}
+
+TEST_CASE("trainer: missing values move with a measured variance where training has a fixed one") {
+  Setting s;
+  Candidates candidates;
+  for (Index i = 0; i <= kRows; ++i) candidates.gaps.first.push_back(i);  // x1 of every row
+  candidates.gaps.column.assign(kRows, 1);
+  candidates.draws = 8;
+  candidates.values.reshape(kRows, 8);
+  candidates.log_weight.reshape(kRows, 8);
+  fixtures::fill(candidates.values, 500);
+  candidates.prepare(kColumns);
+  s.candidates = &candidates;
+  s.options.estimate_variance = false;
+  s.options.stages = {stage(0, PriorKind::none, false)};
+  s.options.stages[0].rate = {0.0, 0.0, 0.0};  // the network stays as it is
+  s.options.initial_variance = 1e-9;
+  const TaskResult start = s.run();
+  s.options.stages[0].epochs = 20;
+  const TaskResult narrow = s.run();
+  s.options.initial_variance = 100.0;
+  const TaskResult wide = s.run();
+  CHECK(narrow.log_likelihood[1] != start.log_likelihood[1]);
+  CHECK(narrow.log_likelihood == wide.log_likelihood);
+  CHECK(narrow.variances[1] == wide.variances[1]);
+  // Measured in training, it is the variance that training has.
+  s.options.estimate_variance = true;
+  s.task.validation_rows.clear();
+  CHECK(s.run().log_likelihood != wide.log_likelihood);
 }
 
 TEST_CASE("trainer: all covariates may be dropped") {

@@ -152,6 +152,21 @@ class Chain:
             ]
         )
 
+    def row_log_likelihood(self) -> Array:
+        """Of all visible units of each row under the noise-free network, (rows,)."""
+        total = np.zeros(len(self.x))
+        for i, row in enumerate(self.blocks):
+            eta = self.predictor(i)
+            for p in row:
+                if p.block.visible:
+                    total += log_density(
+                        p.block.family,
+                        self.variance[i, p.unit],
+                        self.visible[:, p.columns],
+                        eta[:, p.units],
+                    )
+        return total
+
     def sweep(
         self, *, sweeps: int, friction: float, temperature: float, step: Any, noise: Noise
     ) -> None:
