@@ -30,8 +30,10 @@ class Published:
     ----------
     hidden, treatment_layer
         Units of the hidden layers, and the one that holds the treatment.
+    treatment_weight
+        Factor on the treatment's log-likelihood.
     latent_variance, outcome_variance
-        σ_i² of the latent layers and of the outcome.
+        σ_i² of the latent layers and of the outcome; of a binary outcome, its temperature.
     spike, slab
         σ0² and σ1² of the prior.
     epochs
@@ -48,6 +50,7 @@ class Published:
 
     hidden: tuple[int, ...]
     treatment_layer: int
+    treatment_weight: float
     latent_variance: tuple[float, ...]
     outcome_variance: float
     spike: float
@@ -71,7 +74,8 @@ class Published:
             training=self._training(),
             hidden=self.hidden,
             treatment_layer=self.treatment_layer,
-            treatment_weight=1000.0,
+            treatment_weight=self.treatment_weight,
+            outcome_temperature=self.outcome_variance,
             search=None,
             starts=10,
             ensemble=1,
@@ -104,9 +108,9 @@ class Published:
         )
 
     def _stages(self) -> tuple[StageOptions, ...]:
-        """Pretrain, then train and prune (maybe twice), then refine."""
+        """Pretrain, then train and prune (maybe twice), then refine: all with the prior."""
         pretrain, *train, refine = self.epochs
-        first = StageOptions(epochs=pretrain, rate=self.rate, step=self.step)
+        first = StageOptions(epochs=pretrain, prior="mixture", rate=self.rate, step=self.step)
         decaying = replace(
             first,
             rate_decay="polynomial",
@@ -116,7 +120,7 @@ class Published:
         )
         return (
             first,
-            *(replace(decaying, epochs=e, prior="mixture", prune=True) for e in train),
+            *(replace(decaying, epochs=e, prune=True) for e in train),
             replace(decaying, epochs=refine, rate=self.refine_rate),
         )
 
@@ -125,6 +129,7 @@ PUBLISHED = {
     "simulation1": Published(
         hidden=(32, 16, 8),
         treatment_layer=2,
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=1e-5,
@@ -141,6 +146,7 @@ PUBLISHED = {
     "simulation2": Published(
         hidden=(8, 6, 5),
         treatment_layer=2,
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=3e-3,
@@ -156,6 +162,7 @@ PUBLISHED = {
     "acic": Published(
         hidden=(64, 32),
         treatment_layer=1,
+        treatment_weight=2000.0,
         latent_variance=(1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=2e-4,
@@ -171,6 +178,8 @@ PUBLISHED = {
     "twins": Published(
         hidden=(16, 8, 4),
         treatment_layer=2,
+        # No published value is known: that of the simulations.
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-4, 1e-5),
         outcome_variance=1e-6,
         spike=5e-4,
@@ -186,6 +195,7 @@ PUBLISHED = {
     "tcga": Published(
         hidden=(64, 16, 4),
         treatment_layer=2,
+        treatment_weight=200.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=1e-5,
