@@ -138,7 +138,8 @@ class FitOptions:
         Search for the covariates first; None trains one network on all of them and prunes it.
     screen
         Sure independence screening: in every fold only so many covariates, those with the largest
-        marginal scores, take part in the search; None: all do.
+        marginal scores, take part in the search, or enter the network if there is none; None: all
+        do.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
     starts
@@ -177,8 +178,8 @@ class FitOptions:
     treatment_layer: int | Auto = "auto"
     activation: Activation = "tanh"
     treatment_weight: float = 1.0
-    treatment_units: int | Auto = "auto"
     outcome_temperature: float = 1.0
+    treatment_units: int | Auto = "auto"
     search: SearchOptions | None = field(default_factory=SearchOptions)
     screen: int | None = None
     updates: int = 4000
@@ -205,8 +206,6 @@ class FitOptions:
         check_kind(self, "search", SearchOptions, optional=True)
         if self.screen is not None:
             check_integer(self, "screen", 1, 10_000_000)
-            if self.search is None:
-                fail(self, "screen", self.screen, "None, because without a search nothing screens")
         check_integer(self, "updates", 1, 10_000_000)
         check_integer(self, "starts", 1, 10_000)
         check_integer(self, "ensemble", 1, 10_000)

@@ -120,7 +120,7 @@ class Plan:
     preset
         Name of the preset the options came from.
     network
-        The final networks, on all covariates.
+        The final networks, on all covariates that may enter them.
     training
         Training options without ``"auto"``.
     search, search_network
@@ -247,7 +247,7 @@ def _architecture(
             f"it 2 or more units in hidden={hidden}."
         )
     return Architecture(
-        inputs=problem.inputs,
+        inputs=_inputs(problem, options),
         hidden=hidden,
         treatment_layer=layer,
         treatment=problem.treatment,
@@ -258,6 +258,13 @@ def _architecture(
         treatment_weight=options.treatment_weight,
         outcome_temperature=options.outcome_temperature,
     )
+
+
+def _inputs(problem: Problem, options: FitOptions) -> int:
+    """Covariates that may enter a network: without a search, those that pass the screening."""
+    if options.search is not None or options.screen is None:
+        return problem.inputs
+    return min(options.screen, problem.inputs)
 
 
 def adjustment(search: SearchOptions, whole: str | None) -> Literal["union", "own", "linear"]:
