@@ -250,7 +250,9 @@ class StructureSearch:
     def _screen(self, size: int) -> None:
         """Sure independence screening: keep the covariates of largest marginal score."""
         working = self._networks.refit(Structure())
-        screened = screen({model: self._tests(working, model) for model in self._scope.models}, size)
+        screened = screen(
+            {model: self._tests(working, model) for model in self._scope.models}, size
+        )
         self._open[:] = False
         self._open[screened.chosen] = True
         for model in self._scope.models:

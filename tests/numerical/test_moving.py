@@ -97,6 +97,6 @@ def test_rows_move_with_the_variance_that_the_data_show(gappy):
     twins.assert_close(
         result.log_likelihood / N, twin.log_likelihood / N, roundings=16 * steps, scale=1
     )
-    # The outcome's variance in training is 1e-9; with it nothing moves but uphill, and soon nothing.
+    # With the 1e-9 of training a row would only move uphill, and soon not at all.
     late = twin.moving.acceptance[steps // 2 :]
     assert 0.2 < np.mean(late) < 1

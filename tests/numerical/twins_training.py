@@ -232,9 +232,7 @@ class Training:
         log_ratio = np.log((1 - p.inclusion) / p.inclusion * np.sqrt(p.slab_variance / spike))
         threshold = np.sqrt(2 * log_ratio / (1 / spike - 1 / p.slab_variance))
         if p.penalize_bias:
-            kept = pruned_bias_masks(
-                self.spec, self.theta.weights, self.theta.biases, threshold
-            )
+            kept = pruned_bias_masks(self.spec, self.theta.weights, self.theta.biases, threshold)
             self.bias_masks = [m * k for m, k in zip(self.bias_masks, kept, strict=True)]
         kept = pruned_masks(self.spec, self.theta.weights, threshold)
         self.masks = [m * k for m, k in zip(self.masks, kept, strict=True)]

@@ -82,7 +82,7 @@ def test_threads_do_not_change_a_bit(data, options, results):
 
 def test_held_out_rows_have_no_say(data, options, results):
     """Other outcomes in the held-out rows of a fold leave its covariates as they are."""
-    first, second = results.networks.folds
+    first = results.networks.folds[0]
     changed = data.copy()
     changed.loc[first.split.test, "y"] = 50 * data.loc[first.split.test, "x1"]
     again = cs.fit("y ~ treat | .", changed, options=options, seed=1, n_jobs=1)
