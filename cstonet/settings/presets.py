@@ -4,7 +4,8 @@
 on the data is ``"auto"``. ``"paper"`` is Algorithm A1 with the settings published for the paper's
 second simulation; those of the other experiments carry their names: ``"paper:simulation1"``,
 ``"paper:acic"``, ``"paper:twins"``, ``"paper:tcga"``. Their rates belong to those data sets and
-seldom suit another.
+seldom suit another. What these presets do and what they do differently from the paper is in
+docs/decisions/0045.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ class Published:
     batch_size: int = 100
 
     def options(self) -> FitOptions:
-        """Algorithm A1 as published, with these numbers.
+        """Algorithm A1 with these numbers, each start on all covariates, the best by BIC.
 
-        Momentum, clipping and the weight on the treatment's likelihood are those of the published
-        computations; the paper's text does not state them.
+        Momentum, clipping, batch sizes and the weight on the treatment's likelihood are those of
+        the published computations; the paper's text does not state them.
         """
         return FitOptions(
             training=self._training(),
