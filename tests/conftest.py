@@ -232,6 +232,7 @@ def network_of_widths(
         treatment_units=1,
         activation="tanh",
         treatment_weight=1.0,
+        outcome_temperature=1.0,
     )
     return causal_network(architecture)
 

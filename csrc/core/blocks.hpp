@@ -16,7 +16,7 @@ struct Block {
   Index size;     // units; a categorical block of K levels has K-1, the first level being zero
   bool visible;   // observed, else imputed
   bool feeds;     // is an input of the next layer
-  double weight;  // factor on its log-likelihood, 1 in a proper model
+  double weight;  // factor on its log-likelihood, 1 in a proper model; 1/temperature of an outcome
   Index column;   // first column among the visible data (visible blocks only)
 };
 

@@ -90,6 +90,12 @@ Index Parameters::nonzero_weights() const {
   return static_cast<Index>(n);
 }
 
+Index Parameters::nonzero_biases() const {
+  Index n = 0;
+  for (const auto& layer : layers) n += std::ranges::count(layer.bias_mask, 1.0f);
+  return n;
+}
+
 void allocate(const NetworkSpec& spec, Index rows, std::vector<LayerState>& states) {
   states.resize(spec.layers.size());
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -34,10 +34,10 @@ struct NetworkSpec {
 // θ_i = (w_i, b_i), with the mask γ_i of kept weights. Weights stand as inputs x units: a
 // covariate is a row, so dropping covariates drops rows.
 struct LayerParameters {
-  Panel weights;  // w_i', inputs x units
-  Panel mask;     // 1 where a weight is kept, 0 where pruned and in the padding
-  Floats bias;    // padded(units)
-  Floats bias_mask;
+  Panel weights;     // w_i', inputs x units
+  Panel mask;        // 1 where a weight is kept, 0 where pruned and in the padding
+  Floats bias;       // padded(units)
+  Floats bias_mask;  // the same for biases
 };
 
 struct Parameters {
@@ -45,6 +45,7 @@ struct Parameters {
   explicit Parameters(const NetworkSpec& spec);
   Parameters() = default;
   Index nonzero_weights() const;
+  Index nonzero_biases() const;
 };
 
 // What a minibatch carries through the network.

@@ -6,21 +6,28 @@ namespace cstonet {
 
 namespace {
 
-// A latent unit without outgoing weights explains nothing: its incoming weights go too.
-void drop_dead_units(const NetworkSpec& spec, Parameters& parameters) {
+void prune_bias(LayerParameters& theta, Index unit) {
+  theta.bias[unit] = 0.0f;
+  theta.bias_mask[unit] = 0.0f;
+}
+
+// A latent unit without outgoing weights explains nothing: its incoming weights go too, and so does
+// its bias where biases are pruned.
+void drop_dead_units(const NetworkSpec& spec, bool biases, Parameters& parameters) {
   for (std::size_t i = parameters.layers.size() - 1; i > 0; --i) {
     LayerParameters& below = parameters.layers[i - 1];
     for (Index unit = 0; unit < spec.layers[i - 1].latent_units(); ++unit) {
       if (parameters.layers[i].mask.view().row(unit).any()) continue;
       below.weights.view().col(unit).setZero();
       below.mask.view().col(unit).setZero();
+      if (biases) prune_bias(below, unit);
     }
   }
 }
 
 }  // namespace
 
-void prune(const NetworkSpec& spec, double threshold, Parameters& parameters) {
+void prune(const NetworkSpec& spec, double threshold, bool biases, Parameters& parameters) {
   for (LayerParameters& theta : parameters.layers) {
     for (Index i = 0; i < theta.weights.rows(); ++i) {
       for (Index j = 0; j < theta.weights.columns(); ++j) {
@@ -29,8 +36,10 @@ void prune(const NetworkSpec& spec, double threshold, Parameters& parameters) {
         theta.mask(i, j) = 0.0f;
       }
     }
+    for (Index j = 0; biases && j < theta.weights.columns(); ++j)
+      if (std::fabs(theta.bias[j]) <= threshold) prune_bias(theta, j);
   }
-  drop_dead_units(spec, parameters);
+  drop_dead_units(spec, biases, parameters);
 }
 
 std::vector<Index> connected_inputs(const Parameters& parameters) {

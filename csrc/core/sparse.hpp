@@ -8,8 +8,9 @@
 namespace cstonet {
 
 // Prunes every weight with |w| at or below the threshold, then the weights into latent units that
-// have no outgoing weight left. Pruned weights are exactly zero and stay so.
-void prune(const NetworkSpec& spec, double threshold, Parameters& parameters);
+// have no outgoing weight left; with `biases`, the biases alike. What is pruned is exactly zero and
+// stays so.
+void prune(const NetworkSpec& spec, double threshold, bool biases, Parameters& parameters);
 
 // First-layer inputs that have at least one kept weight.
 std::vector<Index> connected_inputs(const Parameters& parameters);

@@ -136,10 +136,17 @@ double Trainer::batch_weight() const {
   return std::accumulate(batch_.weight.begin(), batch_.weight.begin() + batch_.rows(), 0.0);
 }
 
+Index Trainer::nonzero_parameters() const {
+  // Biases that no prior acts on are never pruned, and the same in all starts.
+  return parameters_.nonzero_weights() +
+         (options_.prior.penalize_bias ? parameters_.nonzero_biases() : 0);
+}
+
 std::vector<double> Trainer::layer_variances() const {
   std::vector<double> all(options_.sampler.variance);
-  const Family outcome = blocks_.back().block.family;
-  all.push_back(outcome == Family::gaussian ? variances_.back() : 1.0);
+  // Where the outcome has no variance its temperature takes that place, the inverse of its weight.
+  const Block& outcome = blocks_.back().block;
+  all.push_back(outcome.family == Family::gaussian ? variances_.back() : 1 / outcome.weight);
   return all;
 }
 
@@ -166,6 +173,7 @@ void Trainer::run_epoch(const StageOptions& stage, int epoch, EpochRecord& recor
   const std::vector<double> steps = steps_at(stage, epoch);
 
   record.layer_likelihood.assign(spec_.layers.size(), 0.0);
+  measure_for_candidates();
   random_.shuffle(Purpose::shuffle, iteration_, order_);
   for (std::span<const Index> rows : batches(order_)) {
     hooks_.check();
@@ -195,7 +203,7 @@ void Trainer::train_batch(std::span<const Index> rows, std::span<const double> r
 
 void Trainer::move_candidates(std::span<const Index> rows, std::uint32_t stream) {
   if (!imputer_) return;
-  const Model model{.spec = spec_, .parameters = parameters_, .variances = variances_};
+  const Model model{.spec = spec_, .parameters = parameters_, .variances = candidate_variances_};
   imputer_->move(model, rows, batch_, states_, random_, iteration_, stream);
 }
 
@@ -232,14 +240,24 @@ void Trainer::add_squares(Evaluation& total) const {
   }
 }
 
+void Trainer::measure(const Evaluation& seen, std::vector<double>& variances) const {
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    if (blocks_[b].block.family == Family::gaussian)
+      variances[b] = std::max(seen.squares[b] / seen.weight, kSmallestVariance);
+}
+
+void Trainer::measure_for_candidates() {
+  if (!imputer_) return;
+  candidate_variances_ = variances_;
+  // A variance that is set, not measured, may be so small that no row would ever move.
+  if (!options_.estimate_variance) measure(evaluate(task_.fit_rows), candidate_variances_);
+}
+
 void Trainer::measure_validation(EpochRecord& record) {
   if (!task_.validation_rows.empty()) {
     const Evaluation held_out = evaluate(task_.validation_rows, true);
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      record.validation.push_back(held_out.likelihood[b] / held_out.weight);
-      if (options_.estimate_variance && blocks_[b].block.family == Family::gaussian)
-        variances_[b] = std::max(held_out.squares[b] / held_out.weight, kSmallestVariance);
-    }
+    for (double value : held_out.likelihood) record.validation.push_back(value / held_out.weight);
+    if (options_.estimate_variance) measure(held_out, variances_);
   }
   record.variances = variances_;
 }
@@ -259,7 +277,7 @@ void Trainer::prune_network(const StageOptions& stage) {
   const MixturePrior mixture{.inclusion = options_.prior.inclusion,
                              .spike_variance = spike_at(options_.prior, stage, stage.epochs),
                              .slab_variance = options_.prior.slab_variance};
-  prune(spec_, mixture.threshold(), parameters_);
+  prune(spec_, mixture.threshold(), options_.prior.penalize_bias, parameters_);
   drop_unconnected_inputs();
 }
 
@@ -294,16 +312,13 @@ void Trainer::finish(TaskResult& result) {
   rows.insert(rows.end(), task_.validation_rows.begin(), task_.validation_rows.end());
   if (!options_.estimate_variance || task_.validation_rows.empty()) {
     // Where the noise was not measured in training, its maximum-likelihood estimate stands in.
-    const Evaluation all = evaluate(rows);
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      if (blocks_[b].block.family == Family::gaussian)
-        variances_[b] = std::max(all.squares[b] / all.weight, kSmallestVariance);
+    measure(evaluate(rows), variances_);
   }
   const Evaluation all = evaluate(rows);
   result.log_likelihood = all.likelihood;
   result.rows = all.weight;
   const double total = std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
-  result.bic = bic(total, parameters_.nonzero_weights(), all.weight);
+  result.bic = bic(total, nonzero_parameters(), all.weight);
   for (const VisibleBlock& block : blocks_)
     result.reaches.push_back(reaches(spec_, parameters_, block));
   result.variances = variances_;

@@ -93,8 +93,12 @@ class Trainer {
   // With `move`, rows with missing covariates take a step after they have been looked at.
   Evaluation evaluate(std::span<const Index> rows, bool move = false);
   void add_squares(Evaluation& total) const;  // of the batch
+  // Variances of the gaussian blocks on rows that were evaluated; the others keep theirs.
+  void measure(const Evaluation& seen, std::vector<double>& variances) const;
+  void measure_for_candidates();
   double batch_weight() const;
   std::vector<double> layer_variances() const;
+  Index nonzero_parameters() const;  // those the BIC counts
 
   const Problem& problem_;  // this and the next three outlive the trainer
   const Task& task_;
@@ -106,7 +110,8 @@ class Trainer {
   Panel local_;  // the connected covariates of all rows, once few remain
   Parameters parameters_;
   std::vector<VisibleBlock> blocks_;
-  std::vector<double> variances_;
+  std::vector<double> variances_;            // that the network trains with
+  std::vector<double> candidate_variances_;  // that missing values move with
   std::vector<Index> order_;
   std::uint32_t iteration_ = 0;
 

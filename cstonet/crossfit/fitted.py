@@ -42,7 +42,7 @@ class NetworkSet(ABC):
     @property
     @abstractmethod
     def n_weights(self) -> int:
-        """Weights of the unpruned network on all covariates."""
+        """Weights of the unpruned network on all covariates that may enter it."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class FittedNetworks(NetworkSet):
     threads
         Threads to predict with.
     spec
-        The unpruned network on all covariates.
+        The unpruned network on all covariates that may enter it.
     gaps
         What is missing in the covariates; None if nothing is.
     """
@@ -98,7 +98,7 @@ class FittedNetworks(NetworkSet):
 
     @property
     def n_weights(self) -> int:
-        """Weights of the unpruned network on all covariates."""
+        """Weights of the unpruned network on all covariates that may enter it."""
         return self.spec.n_weights
 
     @property

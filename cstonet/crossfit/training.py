@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.crossfit.fold import Fold
@@ -16,11 +17,12 @@ from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
 from cstonet.network.spec import NetworkSpec
-from cstonet.network.structure import Wiring
+from cstonet.network.structure import Model, Wiring
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.scope import Adjustment, SearchScope
+from cstonet.search.screening import screen_rows
 from cstonet.search.search import Move, StructureSearch
 from cstonet.search.working import WorkingNetworks
 from cstonet.settings.options import TrainingOptions
@@ -111,10 +113,12 @@ def _wire(
 ) -> tuple[Adjustment, Wiring, tuple[Move, ...]]:
     """Find the covariates of a fold, decide how they are adjusted for, and wire the networks."""
     plan = job.plan
+    data = job.data if imputer is None else imputer.data
     if plan.search is None or plan.search_network is None or job.working is None:
-        return Adjustment(), Wiring.dense(job.network), ()
+        inputs, moves = _screen(data, place, plan.screen)
+        return Adjustment(), Wiring.dense(job.network, inputs), moves
     working = WorkingNetworks(
-        job.data if imputer is None else imputer.data,
+        data,
         dataclasses.replace(place, stop=monitor.searching(place.split.index)),
         job.working,
         plan.search.training,
@@ -131,6 +135,22 @@ def _wire(
         linear = found.of_treatment_alone
     wiring = Wiring.sparse(job.network, used, plan.network.treatment_units)
     return Adjustment(found, used, linear), wiring, tuple(search.moves)
+
+
+def _screen(
+    data: TrainingData, place: Workplace, size: int | None
+) -> tuple[NDArray[np.int64] | None, tuple[Move, ...]]:
+    """Covariates that enter the networks of a fold without a search, ascending; None: all."""
+    if size is None or size >= data.covariates.columns:
+        return None, ()
+    screened = screen_rows(data, place, size)
+    models: tuple[Model, ...] = ("outcome", "treatment")
+    moves = tuple(
+        Move(place.split.index, 0, "screen", model, c.covariate, c.score, c.threshold)
+        for model in models
+        for c in screened.chosen_for(model)
+    )
+    return np.sort(screened.chosen), moves
 
 
 def _best(

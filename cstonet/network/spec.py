@@ -81,11 +81,13 @@ class NetworkSpec:
         """The same layers on another number of covariates."""
         return NetworkSpec(inputs, self.activation, self.layers)
 
-    def with_outcomes(self, families: tuple[BlockFamily, ...]) -> NetworkSpec:
+    def with_outcomes(
+        self, families: tuple[BlockFamily, ...], temperature: float = 1.0
+    ) -> NetworkSpec:
         """The same network for several outcomes, each a block with a variance of its own.
 
         Every hidden layer gains latent units for the outcomes after the first, so that each has
-        some to itself.
+        some to itself. Outcomes without a variance share a temperature.
         """
         more = _UNITS_PER_OUTCOME * (len(families) - 1)
         hidden = tuple(
@@ -95,7 +97,7 @@ class NetworkSpec:
             )
             for layer in self.layers[:-1]
         )
-        outcomes = tuple(Block(family, 1, visible=True, feeds=False) for family in families)
+        outcomes = tuple(_outcome(family, temperature) for family in families)
         return NetworkSpec(self.inputs, self.activation, (*hidden, outcomes))
 
 
@@ -116,5 +118,11 @@ def causal_network(plan: Architecture) -> NetworkSpec:
             layers.append((Block("gaussian", width - 1, visible=False, feeds=True), visible))
         else:
             layers.append((Block("gaussian", width, visible=False, feeds=True),))
-    layers.append((Block(plan.outcome, 1, visible=True, feeds=False),))
+    layers.append((_outcome(plan.outcome, plan.outcome_temperature),))
     return NetworkSpec(plan.inputs, plan.activation, tuple(layers))
+
+
+def _outcome(family: BlockFamily, temperature: float) -> Block:
+    """The unit of an outcome; the temperature is that of families without a variance."""
+    weight = 1.0 if family == "gaussian" else 1 / temperature
+    return Block(family, 1, visible=True, feeds=False, weight=weight)

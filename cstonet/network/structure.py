@@ -105,6 +105,8 @@ class Wiring:
         return cls(narrow, inputs, structure.masks(narrow, treatment_units))
 
     @classmethod
-    def dense(cls, spec: NetworkSpec) -> Wiring:
-        """Every covariate connected with every unit of the first layer."""
-        return cls(spec, np.arange(spec.inputs), None)
+    def dense(cls, spec: NetworkSpec, inputs: NDArray[np.int64] | None = None) -> Wiring:
+        """Some covariates, by default all, connected with every unit of the first layer."""
+        if inputs is None:
+            inputs = np.arange(spec.inputs)
+        return cls(spec.with_inputs(len(inputs)), inputs, None)

@@ -23,7 +23,6 @@ At last, covariates found for the treatment alone are asked whether they may mat
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,7 +33,8 @@ from scipy.stats import chi2, norm, rankdata
 from cstonet.network.structure import Model, Structure
 from cstonet.search.scope import SearchScope
 from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
-from cstonet.search.working import Working, WorkingNetworks
+from cstonet.search.screening import screen
+from cstonet.search.working import Working, WorkingNetworks, weighted_tests
 from cstonet.settings.options import SearchOptions
 
 Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
@@ -250,17 +250,13 @@ class StructureSearch:
     def _screen(self, size: int) -> None:
         """Sure independence screening: keep the covariates of largest marginal score."""
         working = self._networks.refit(Structure())
-        scores = {
-            model: self._tests(working, model).largest().overall for model in self._scope.models
-        }
-        best = np.max(list(scores.values()), axis=0)
-        chosen = np.argsort(-best, kind="stable")[:size]
+        screened = screen(
+            {model: self._tests(working, model) for model in self._scope.models}, size
+        )
         self._open[:] = False
-        self._open[chosen] = True
-        last = float(best[chosen[-1]])
-        for model, score in scores.items():
-            mine = [int(j) for j in chosen if score[j] == best[j]]
-            self._record("screen", model, [Candidate(j, float(best[j]), last) for j in mine])
+        self._open[screened.chosen] = True
+        for model in self._scope.models:
+            self._record("screen", model, screened.chosen_for(model))
 
     def _nowhere(self) -> Largest:
         """Critical values that nothing exceeds."""
@@ -284,14 +280,7 @@ class StructureSearch:
 
     def _tests(self, working: Working, model: Model) -> ScoreTests:
         parts = working.outcome if model == "outcome" else working.treatment
-        weights = self._weights()
-        return ScoreTests(
-            self._networks.data.covariates,
-            self._rows,
-            [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
-            threads=self._networks.threads,
-            stop=self._networks.stop,
-        )
+        return weighted_tests(self._networks.data, self._networks.place, parts)
 
     def _weights(self) -> NDArray[np.float64]:
         return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -17,7 +18,7 @@ from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import TrainingData, Workplace
-from cstonet.search.scores import Scored, normalised
+from cstonet.search.scores import Scored, ScoreTests, normalised
 from cstonet.settings.options import TrainingOptions
 
 # Kernel tasks of the search are told from final starts by their start numbers.
@@ -81,6 +82,8 @@ class WorkingNetworks(Generic[PoolT]):
     ----------
     data
         As the latest refit has completed them.
+    place
+        As given.
     rows : (m,)
         Those that residuals are taken of: fitted and validation rows.
     """
@@ -97,7 +100,7 @@ class WorkingNetworks(Generic[PoolT]):
     ) -> None:
         self.data = data
         self.rows = place.split.known
-        self._place = place
+        self.place = place
         self._network = network
         self._training = training
         self._treatment_units = treatment_units
@@ -108,17 +111,17 @@ class WorkingNetworks(Generic[PoolT]):
     @property
     def fold(self) -> int:
         """Position among the folds of all repetitions."""
-        return self._place.split.index
+        return self.place.split.index
 
     @property
     def threads(self) -> int:
         """Threads to use."""
-        return self._place.threads
+        return self.place.threads
 
     @property
     def stop(self) -> Callable[[int], object] | None:
         """Called now and then; may raise to stop."""
-        return self._place.stop
+        return self.place.stop
 
     def kept(self, structure: Structure, *, renew: bool = False) -> Working:
         """The network last kept if it is on this structure and not to be renewed, or a new one."""
@@ -142,7 +145,7 @@ class WorkingNetworks(Generic[PoolT]):
         self, wiring: Wiring, start: int, candidates: _core.Candidates | None
     ) -> TrainedNetwork:
         result = train_starts(
-            self._place,
+            self.place,
             wiring,
             self._training,
             self.data,
@@ -170,9 +173,8 @@ class WorkingNetworks(Generic[PoolT]):
             for support in (structure.outcome, structure.treatment)
         ]
         one = np.ones((len(rows), 1))
-        surprise, level_slopes = treatment - mean, list(slopes.treatment)
+        surprise, level_slopes = all_levels(treatment - mean), list(slopes.treatment)
         if net.spec.treatment_width > 1:  # the reference has no predictor, hence no slopes
-            surprise = np.column_stack([surprise, -surprise.sum(axis=1)])
             level_slopes.append(one[:, :0])
         return Working(
             outcome=tuple(
@@ -188,6 +190,29 @@ class WorkingNetworks(Generic[PoolT]):
                 for residual, slope in zip(surprise.T, level_slopes, strict=True)
             ),
         )
+
+
+def all_levels(surprise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Residuals of all treatment levels, (m, L), from those of all but the reference, (m, L-1).
+
+    Two levels, or a dose, keep their one.
+    """
+    if surprise.shape[1] == 1:
+        return surprise
+    return np.column_stack([surprise, -surprise.sum(axis=1)])
+
+
+def weighted_tests(data: TrainingData, place: Workplace, parts: Sequence[Scored]) -> ScoreTests:
+    """Score tests of a model's predictors on the rows of a fold, which count with their weights."""
+    rows = place.split.known
+    weights = data.weights[rows].astype(np.float64)
+    return ScoreTests(
+        data.covariates,
+        rows,
+        [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
+        threads=place.threads,
+        stop=place.stop,
+    )
 
 
 def expected_units(

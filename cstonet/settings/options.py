@@ -128,13 +128,18 @@ class FitOptions:
         ψ of the latent units.
     treatment_weight
         Factor on the treatment's log-likelihood while training; 1 in a proper model.
+    outcome_temperature
+        σ²_{h+1} of a binary or categorical outcome (paper section 2): networks train with its
+        likelihood to the power 1/σ²_{h+1}; 1 in a proper model. Gaussian outcomes have a variance
+        instead, and predictions, log-likelihoods and BIC are those of temperature one.
     treatment_units
         First-layer units reserved for the treatment model when the structure is searched for.
     search
         Search for the covariates first; None trains one network on all of them and prunes it.
     screen
         Sure independence screening: in every fold only so many covariates, those with the largest
-        marginal scores, take part in the search; None: all do.
+        marginal scores, take part in the search, or enter the network if there is none; None: all
+        do.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
     starts
@@ -173,6 +178,7 @@ class FitOptions:
     treatment_layer: int | Auto = "auto"
     activation: Activation = "tanh"
     treatment_weight: float = 1.0
+    outcome_temperature: float = 1.0
     treatment_units: int | Auto = "auto"
     search: SearchOptions | None = field(default_factory=SearchOptions)
     screen: int | None = None
@@ -194,13 +200,12 @@ class FitOptions:
         check_kind(self, "training", TrainingOptions)
         self._check_hidden()
         check_choice(self, "activation")
-        check_number(self, "treatment_weight", 0, math.inf, open_low=True, open_high=True)
+        for name in ("treatment_weight", "outcome_temperature"):
+            check_number(self, name, 0, math.inf, open_low=True, open_high=True)
         check_integer(self, "treatment_units", 1, 10_000, auto=True)
         check_kind(self, "search", SearchOptions, optional=True)
         if self.screen is not None:
             check_integer(self, "screen", 1, 10_000_000)
-            if self.search is None:
-                fail(self, "screen", self.screen, "None, because without a search nothing screens")
         check_integer(self, "updates", 1, 10_000_000)
         check_integer(self, "starts", 1, 10_000)
         check_integer(self, "ensemble", 1, 10_000)

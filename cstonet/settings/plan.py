@@ -87,6 +87,8 @@ class Architecture:
         ψ of the latent units.
     treatment_weight
         Factor on the treatment's log-likelihood while training.
+    outcome_temperature
+        The likelihood of an outcome without a variance has the inverse as its exponent meanwhile.
     """
 
     inputs: int
@@ -98,6 +100,7 @@ class Architecture:
     treatment_units: int
     activation: Activation
     treatment_weight: float
+    outcome_temperature: float
 
     @property
     def label(self) -> str:
@@ -117,7 +120,7 @@ class Plan:
     preset
         Name of the preset the options came from.
     network
-        The final networks, on all covariates.
+        The final networks, on all covariates that may enter them.
     training
         Training options without ``"auto"``.
     search, search_network
@@ -244,7 +247,7 @@ def _architecture(
             f"it 2 or more units in hidden={hidden}."
         )
     return Architecture(
-        inputs=problem.inputs,
+        inputs=_inputs(problem, options),
         hidden=hidden,
         treatment_layer=layer,
         treatment=problem.treatment,
@@ -253,7 +256,15 @@ def _architecture(
         treatment_units=_treatment_units(hidden[: layer - 1], units, problem.visible_units),
         activation=options.activation,
         treatment_weight=options.treatment_weight,
+        outcome_temperature=options.outcome_temperature,
     )
+
+
+def _inputs(problem: Problem, options: FitOptions) -> int:
+    """Covariates that may enter a network: without a search, those that pass the screening."""
+    if options.search is not None or options.screen is None:
+        return problem.inputs
+    return min(options.screen, problem.inputs)
 
 
 def adjustment(search: SearchOptions, whole: str | None) -> Literal["union", "own", "linear"]:

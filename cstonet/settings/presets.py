@@ -4,7 +4,8 @@
 on the data is ``"auto"``. ``"paper"`` is Algorithm A1 with the settings published for the paper's
 second simulation; those of the other experiments carry their names: ``"paper:simulation1"``,
 ``"paper:acic"``, ``"paper:twins"``, ``"paper:tcga"``. Their rates belong to those data sets and
-seldom suit another.
+seldom suit another. What these presets do and what they do differently from the paper is in
+docs/decisions/0045.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class Published:
     ----------
     hidden, treatment_layer
         Units of the hidden layers, and the one that holds the treatment.
+    treatment_weight
+        Factor on the treatment's log-likelihood.
     latent_variance, outcome_variance
-        σ_i² of the latent layers and of the outcome.
+        σ_i² of the latent layers and of the outcome; of a binary outcome, its temperature.
     spike, slab
         σ0² and σ1² of the prior.
     epochs
@@ -48,6 +51,7 @@ class Published:
 
     hidden: tuple[int, ...]
     treatment_layer: int
+    treatment_weight: float
     latent_variance: tuple[float, ...]
     outcome_variance: float
     spike: float
@@ -62,16 +66,17 @@ class Published:
     batch_size: int = 100
 
     def options(self) -> FitOptions:
-        """Algorithm A1 as published, with these numbers.
+        """Algorithm A1 with these numbers, each start on all covariates, the best by BIC.
 
-        Momentum, clipping and the weight on the treatment's likelihood are those of the published
-        computations; the paper's text does not state them.
+        Momentum, clipping, batch sizes and the weight on the treatment's likelihood are those of
+        the published computations; the paper's text does not state them.
         """
         return FitOptions(
             training=self._training(),
             hidden=self.hidden,
             treatment_layer=self.treatment_layer,
-            treatment_weight=1000.0,
+            treatment_weight=self.treatment_weight,
+            outcome_temperature=self.outcome_variance,
             search=None,
             starts=10,
             ensemble=1,
@@ -108,9 +113,9 @@ class Published:
         )
 
     def _stages(self) -> tuple[StageOptions, ...]:
-        """Pretrain, then train and prune (maybe twice), then refine."""
+        """Pretrain, then train and prune (maybe twice), then refine: all with the prior."""
         pretrain, *train, refine = self.epochs
-        first = StageOptions(epochs=pretrain, rate=self.rate, step=self.step)
+        first = StageOptions(epochs=pretrain, prior="mixture", rate=self.rate, step=self.step)
         decaying = replace(
             first,
             rate_decay="polynomial",
@@ -120,7 +125,7 @@ class Published:
         )
         return (
             first,
-            *(replace(decaying, epochs=e, prior="mixture", prune=True) for e in train),
+            *(replace(decaying, epochs=e, prune=True) for e in train),
             replace(decaying, epochs=refine, rate=self.refine_rate),
         )
 
@@ -129,6 +134,7 @@ PUBLISHED = {
     "simulation1": Published(
         hidden=(32, 16, 8),
         treatment_layer=2,
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=1e-5,
@@ -145,6 +151,7 @@ PUBLISHED = {
     "simulation2": Published(
         hidden=(8, 6, 5),
         treatment_layer=2,
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=3e-3,
@@ -160,6 +167,7 @@ PUBLISHED = {
     "acic": Published(
         hidden=(64, 32),
         treatment_layer=1,
+        treatment_weight=2000.0,
         latent_variance=(1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=2e-4,
@@ -175,6 +183,8 @@ PUBLISHED = {
     "twins": Published(
         hidden=(16, 8, 4),
         treatment_layer=2,
+        # No published value is known: that of the simulations.
+        treatment_weight=1000.0,
         latent_variance=(1e-3, 1e-4, 1e-5),
         outcome_variance=1e-6,
         spike=5e-4,
@@ -190,6 +200,7 @@ PUBLISHED = {
     "tcga": Published(
         hidden=(64, 16, 4),
         treatment_layer=2,
+        treatment_weight=200.0,
         latent_variance=(1e-3, 1e-5, 1e-7),
         outcome_variance=1e-9,
         spike=1e-5,

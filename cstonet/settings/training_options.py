@@ -72,7 +72,8 @@ class PriorOptions:
     anneal_share
         Share of a stage's epochs over which the spike narrows.
     penalize_bias
-        Does the prior act on biases too?
+        Does the prior act on biases too? Then they are pruned with the weights, and those left
+        count in the BIC.
     """
 
     inclusion: float = 1e-6
@@ -179,7 +180,8 @@ class TrainingOptions:
     initial_bias
         Scale of the initial biases of the hidden layers.
     estimate_variance
-        Estimate the variance of gaussian outcomes from held-out rows every epoch?
+        Estimate the variance of gaussian outcomes from held-out rows every epoch? If not, rows with
+        missing covariates move with one measured on the training rows.
     initial_variance
         That variance at the start (the outcome is standardised).
     sampler, prior, optimizer, stages

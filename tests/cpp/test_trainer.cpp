@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "check.hpp"
+#include "core/bic.hpp"
 #include "core/errors.hpp"
 #include "core/schedule.hpp"
 #include "core/trainer.hpp"
@@ -74,6 +77,7 @@ struct Setting {
   Floats row_weight = Floats(kRows, 1.0f);
   std::vector<Panel> structure;
   std::uint64_t network = 0;
+  const Candidates* candidates = nullptr;
   Task task{.fold = 0, .start = 0, .fit_rows = {}, .validation_rows = {}};
   Hooks hooks;
 
@@ -96,11 +100,15 @@ struct Setting {
                           .structure = structure,
                           .seed = 42,
                           .network = network,
-                          .candidates = nullptr,
+                          .candidates = candidates,
                           .trace = true};
     return Trainer(problem, task, hooks).run();
   }
 };
+
+double bic_of(const TaskResult& result, Index parameters) {
+  return bic(result.log_likelihood[0] + result.log_likelihood[1], parameters, result.rows);
+}
 
 bool same(const TaskResult& a, const TaskResult& b) {
   bool equal = a.bic == b.bic && a.inputs == b.inputs;
@@ -184,6 +192,81 @@ TEST_CASE("trainer: pruning drops weights, then covariates, and both stay away")
         CHECK((theta.weights(i, j) == 0.0f) == (theta.mask(i, j) == 0.0f));
   CHECK(result.reaches.size() == 2);
   for (const auto& reached : result.reaches) CHECK(reached.size() == result.inputs.size());
+}
+
+TEST_CASE("trainer: biases are pruned, and counted, where the prior acts on them") {
+  Setting s;
+  s.options.prior = kPrunesAll;
+  s.options.stages = {stage(2, PriorKind::mixture, true), stage(3, PriorKind::none, false)};
+  const TaskResult free = s.run();
+  for (const LayerParameters& theta : free.parameters.layers)
+    CHECK(std::ranges::count(theta.bias, 0.0f) < std::ssize(theta.bias));
+  CHECK_NEAR(free.bic, bic_of(free, 0), 1e-12 * std::abs(free.bic));
+
+  s.options.prior.penalize_bias = true;
+  const TaskResult pruned = s.run();
+  for (const LayerParameters& theta : pruned.parameters.layers)
+    CHECK(std::ranges::count(theta.bias, 0.0f) == std::ssize(theta.bias));
+  CHECK_NEAR(pruned.bic, bic_of(pruned, 0), 1e-12 * std::abs(pruned.bic));
+
+  s.options.stages[0].prune = false;
+  const TaskResult kept = s.run();
+  CHECK_NEAR(kept.bic, bic_of(kept, (6 * 3 + 3 * 3 + 3) + (3 + 3 + 1)), 1e-12 * std::abs(kept.bic));
+}
+
+TEST_CASE("trainer: the temperature of a binary outcome sets the norm its gradient is clipped at") {
+  Setting s;
+  s.spec.layers[2].blocks[0].family = Family::bernoulli;
+  for (Index i = 0; i < kRows; ++i) s.visible(i, 1) = static_cast<float>(s.x(i, 1) > 0);
+  s.options.stages = {stage(1, PriorKind::none, false)};
+  s.options.batch_size = kRows;  // one update
+  s.options.optimizer = {.rule = UpdateRule::momentum,
+                         .momentum = 0.0,
+                         .second_decay = 0.0,
+                         .epsilon = 0.0,
+                         .clip_norm = 1e-3};
+  const auto moved = [&](double temperature, double rate) {
+    s.spec.layers[2].blocks[0].weight = 1 / temperature;
+    s.options.stages[0].epochs = 1;
+    s.options.stages[0].rate[2] = rate;
+    const LayerParameters after = s.run().parameters.layers[2];
+    s.options.stages[0].epochs = 0;
+    const LayerParameters before = s.run().parameters.layers[2];
+    return std::hypot((after.weights.view() - before.weights.view()).norm(),
+                      after.bias[0] - before.bias[0]);
+  };
+  // So small a norm clips every gradient, in units of 1/temperature.
+  CHECK_NEAR(moved(1.0, 1.0), 1e-3, 1e-6);
+  CHECK_NEAR(moved(0.01, 1e-2), 1e-3, 1e-6);
+}
+
+TEST_CASE("trainer: missing values move with a measured variance where training has a fixed one") {
+  Setting s;
+  Candidates candidates;
+  for (Index i = 0; i <= kRows; ++i) candidates.gaps.first.push_back(i);  // x1 of every row
+  candidates.gaps.column.assign(kRows, 1);
+  candidates.draws = 8;
+  candidates.values.reshape(kRows, 8);
+  candidates.log_weight.reshape(kRows, 8);
+  fixtures::fill(candidates.values, 500);
+  candidates.prepare(kColumns);
+  s.candidates = &candidates;
+  s.options.estimate_variance = false;
+  s.options.stages = {stage(0, PriorKind::none, false)};
+  s.options.stages[0].rate = {0.0, 0.0, 0.0};  // the network stays as it is
+  s.options.initial_variance = 1e-9;
+  const TaskResult start = s.run();
+  s.options.stages[0].epochs = 20;
+  const TaskResult narrow = s.run();
+  s.options.initial_variance = 100.0;
+  const TaskResult wide = s.run();
+  CHECK(narrow.log_likelihood[1] != start.log_likelihood[1]);
+  CHECK(narrow.log_likelihood == wide.log_likelihood);
+  CHECK(narrow.variances[1] == wide.variances[1]);
+  // Measured in training, it is the variance that training has.
+  s.options.estimate_variance = true;
+  s.task.validation_rows.clear();
+  CHECK(s.run().log_likelihood != wide.log_likelihood);
 }
 
 TEST_CASE("trainer: all covariates may be dropped") {

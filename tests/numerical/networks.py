@@ -37,14 +37,15 @@ NETWORKS = {
             (observed("gaussian", 1),),
         ),
     ),
-    # Three treatment levels, its likelihood weighted; more units than one register holds.
+    # Three treatment levels, its likelihood weighted; a tempered outcome; more units than one
+    # register holds.
     "categorical treatment": NetworkSpec(
         21,
         "sigmoid",
         (
             (latent(17), observed("categorical", 2, feeds=True, weight=3.0)),
             (latent(6),),
-            (observed("bernoulli", 1),),
+            (observed("bernoulli", 1, weight=4.0),),
         ),
     ),
     # A dose: a gaussian unit that feeds forward as it is, beside a gaussian outcome.

@@ -8,7 +8,7 @@ import cstonet_seams
 import numpy as np
 import pytest
 from networks import NETWORKS, STREAM, Case, make_case
-from twins import assert_close, log_density
+from twins import assert_close
 from twins_random import Purpose, stream_key, uniforms
 
 from cstonet import _core
@@ -18,16 +18,7 @@ DRAWS = 9
 
 def row_log_likelihood(case: Case) -> np.ndarray:
     """Log-density of all visible units of each row under the noise-free network, (rows,)."""
-    chain = case.twin(np.ones(case.hidden))
-    total = np.zeros(len(case.x))
-    for i, row in enumerate(chain.blocks):
-        eta = chain.predictor(i)
-        for p in row:
-            if p.block.visible:
-                variance = chain.variance[i, p.unit]
-                values = chain.visible[:, p.columns]
-                total += log_density(p.block.family, variance, values, eta[:, p.units])
-    return total
+    return case.twin(np.ones(case.hidden)).row_log_likelihood()
 
 
 class Gappy:

@@ -6,7 +6,7 @@ import cstonet_seams
 import numpy as np
 import pytest
 from networks import latent, observed
-from twins_network import feeding_units, pruned_masks, reaches
+from twins_network import feeding_units, pruned_bias_masks, pruned_masks, reaches
 
 from cstonet.network.spec import NetworkSpec
 
@@ -43,6 +43,18 @@ def test_random_networks_agree_with_brute_force(seed: int, threshold: float) -> 
     for actual, mask in zip(masks, expected, strict=True):
         assert np.array_equal(actual != 0, mask)
     assert paths == reaches(NETWORK, expected)
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6])
+@pytest.mark.parametrize("seed", range(5))
+def test_biases_are_pruned_as_by_brute_force(seed: int, threshold: float) -> None:
+    weights, rng = draw_weights(seed), np.random.default_rng(100 + seed)
+    biases = [rng.uniform(-1, 1, size=len(b)).astype(np.float32) for b in zero_biases()]
+    masks = pruned_bias_masks(NETWORK, weights, biases, threshold)
+    pruned = cstonet_seams.prune_biases(NETWORK, weights, biases, threshold)
+    for actual, bias, mask in zip(pruned, biases, masks, strict=True):
+        assert np.array_equal(actual, bias * mask)
+    assert 0 < sum(mask.sum() for mask in masks) < sum(len(b) for b in biases)
 
 
 def test_the_random_networks_are_neither_full_nor_empty() -> None:

@@ -45,10 +45,11 @@ ADAM = TrainingOptions(
     sampler=SamplerOptions(sweeps=1, friction=1.0, temperature=0.0, variance=(0.0025, 0.01)),
     prior=PriorOptions(inclusion=0.1, spike_start=0.01, spike_end=1e-3),
 )
-# As the paper's preset: noise, momentum, clipping, penalised biases, fixed variance; pruned twice.
+# As the paper's presets: the prior throughout, on biases too; noise, momentum, clipping, fixed
+# variance; pruned twice.
 MOMENTUM = TrainingOptions(
     stages=(
-        StageOptions(2, rate=RATE, step=STEP),
+        StageOptions(2, prior="mixture", rate=RATE, step=STEP),
         *(
             StageOptions(
                 2,
@@ -62,7 +63,7 @@ MOMENTUM = TrainingOptions(
             )
             for _ in range(2)
         ),
-        StageOptions(2, rate=RATE, step=STEP),
+        StageOptions(2, prior="mixture", rate=RATE, step=STEP),
     ),
     batch_size=16,
     initializer="uniform",
@@ -195,6 +196,9 @@ def test_training_matches_its_twin(data: Data, recipe: str) -> None:
         n = result.rows
         twins.assert_close(result.log_likelihood / n, twin.log_likelihood / n, **tolerance)
         twins.assert_close(result.bic / n, twin.bic / n, **tolerance)
+        # Biases are pruned where the prior acts on them, and stay exact zeros.
+        for bias, mask in zip(result.biases, twin.bias_masks, strict=True):
+            assert np.array_equal(bias != 0, mask != 0)
 
 
 def test_a_dose_and_an_outcome_have_variances_of_their_own(data: Data) -> None:
@@ -222,6 +226,28 @@ def test_a_dose_and_an_outcome_have_variances_of_their_own(data: Data) -> None:
     twins.assert_close(result.variances, twin.variances, **tolerance)
     assert result.variances[0] != result.variances[1]
     assert (np.array(result.variances) != ADAM.initial_variance).all()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.1])
+def test_a_tempered_outcome_matches_its_twin(data: Data, temperature: float) -> None:
+    outcome = observed("bernoulli", 1, weight=1 / temperature)
+    changed = {
+        "network": NetworkSpec(P, "tanh", (*SPEC.layers[:2], (outcome,))),
+        "visible": np.column_stack([data.visible[:, 0], data.visible[:, 1] > 0]).astype(np.float32),
+    }
+    (result,) = data.train(MOMENTUM, tasks=TASKS[:1], **changed)
+    twin = data.twin(MOMENTUM, TASKS[0], **changed)
+    tolerance = {"roundings": ROUNDINGS_PER_STEP * twin.iteration, "scale": 1 / temperature}
+    for actual, expected in zip(
+        on_all_inputs(result, result.weights) + result.biases,
+        twin.theta.weights + twin.theta.biases,
+        strict=True,
+    ):
+        twins.assert_close(actual, expected, **tolerance)
+    # What is reported of it is at temperature one.
+    n = result.rows
+    twins.assert_close(result.log_likelihood / n, twin.log_likelihood / n, **tolerance)
+    twins.assert_close(result.bic / n, twin.bic / n, **tolerance)
 
 
 def test_training_without_held_out_rows_matches_its_twin(data: Data) -> None:

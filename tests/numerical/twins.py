@@ -152,11 +152,12 @@ class Optimizer:
         prior_weight: float,
         penalize_bias: bool,
         masks: Layers | None = None,
+        bias_masks: Layers | None = None,
     ) -> None:
         o = self.options
         self.steps += 1
         for i, layer in enumerate(self.theta):
-            mask = [1.0 if masks is None else masks[i], 1.0]
+            mask = [1.0 if m is None else m[i] for m in (masks, bias_masks)]
             likelihood = [m * g / batch_weight for m, g in zip(mask, gradients[i], strict=True)]
             norm = math.sqrt(sum(float(np.sum(g**2)) for g in likelihood))
             largest = o.clip_norm / layer_variance[i]

@@ -156,6 +156,21 @@ class Chain:
             ]
         )
 
+    def row_log_likelihood(self) -> Array:
+        """Of all visible units of each row under the noise-free network, (rows,)."""
+        total = np.zeros(len(self.x))
+        for i, row in enumerate(self.blocks):
+            eta = self.predictor(i)
+            for p in row:
+                if p.block.visible:
+                    total += log_density(
+                        p.block.family,
+                        self.variance[i, p.unit],
+                        self.visible[:, p.columns],
+                        eta[:, p.units],
+                    )
+        return total
+
     def sweep(
         self, *, sweeps: int, friction: float, temperature: float, step: Any, noise: Noise
     ) -> None:
@@ -232,7 +247,20 @@ def _open(large: list[Array], first: int, units: tuple[int, ...]) -> bool:
 def pruned_masks(spec: Any, weights: list[Array], threshold: float) -> list[Array]:
     """A weight stays if it is large and its unit is visible or leads to a visible unit."""
     large = [np.abs(w) > threshold for w in weights]
-    masks = [m.copy() for m in large]
+    return [m & alive for m, alive in zip(large, _living_units(spec, large), strict=True)]
+
+
+def pruned_bias_masks(
+    spec: Any, weights: list[Array], biases: list[Array], threshold: float
+) -> list[Array]:
+    """The same for the biases of units."""
+    living = _living_units(spec, [np.abs(w) > threshold for w in weights])
+    return [(np.abs(b) > threshold) & alive for b, alive in zip(biases, living, strict=True)]
+
+
+def _living_units(spec: Any, large: list[Array]) -> list[Array]:
+    """Per layer: which units are visible or lead to a visible unit."""
+    living = [np.ones(units, dtype=bool) for units in spec.units]
     visible = [
         (i, unit)
         for i, row in enumerate(place_blocks(spec))
@@ -242,15 +270,13 @@ def pruned_masks(spec: Any, weights: list[Array], threshold: float) -> list[Arra
     ]
     for i in range(len(spec.layers) - 1):
         for unit in range(latent_units(spec, i)):
-            alive = any(
+            living[i][unit] = any(
                 _open(large, i + 1, (unit, *route, target))
                 for layer, target in visible
                 if layer > i
                 for route in _routes(spec, i + 1, layer)
             )
-            if not alive:
-                masks[i][:, unit] = False
-    return masks
+    return living
 
 
 def reaches(spec: Any, masks: list[Array]) -> list[list[bool]]:

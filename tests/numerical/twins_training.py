@@ -9,7 +9,7 @@ import numpy as np
 import twins
 import twins_random
 from numpy.typing import NDArray
-from twins_network import Chain, feeding_units, place_blocks, pruned_masks
+from twins_network import Chain, feeding_units, place_blocks, pruned_bias_masks, pruned_masks
 from twins_random import Purpose
 
 Array = NDArray[Any]
@@ -34,6 +34,34 @@ def initial_parameters(spec: Any, options: Any, key: Any) -> tuple[list[Array], 
 
 
 @dataclass
+class Moving:
+    """Candidates of the missing entries, and where each row with gaps stands among them.
+
+    `row`, `column` name the entries, of shape (e,); `values` is (e, K), `log_weight` (g, K) with
+    one row per row with gaps, ascending.
+    """
+
+    row: Array
+    column: Array
+    values: Array
+    log_weight: Array
+
+    def __post_init__(self) -> None:
+        self.rows = np.unique(self.row)
+        # Of every step: the share of its proposals, other than to stay, that was accepted.
+        self.acceptance: list[float] = []
+        self.current = np.zeros(len(self.rows), dtype=int)
+
+    def put(self, x: Array, rows: Array, draw: Array) -> Array:
+        """Covariates with these rows at these candidates."""
+        x = x.copy()
+        for row, k in zip(rows, draw, strict=True):
+            entries = self.row == row
+            x[row, self.column[entries]] = self.values[entries, k]
+        return x
+
+
+@dataclass
 class Training:
     """One (fold, start). `normals(iteration, sweep, layer, rows, units)` supplies the noise."""
 
@@ -47,12 +75,16 @@ class Training:
     validation_rows: Array
     normals: Any
     structure: list[Array] | None = None
+    moving: Moving | None = None
     trace: list[list[float]] = field(default_factory=list)
 
     def run(self) -> None:
         o = self.options
         weights, biases = initial_parameters(self.spec, o, self.key)
         self.masks = self.structure or [np.ones_like(w) for w in weights]
+        self.bias_masks = [np.ones_like(b) for b in biases]
+        if self.moving is not None:
+            self.x = self.moving.put(self.x, self.moving.rows, self.moving.current)
         self.theta = twins.Optimizer(
             o.optimizer, [w * m for w, m in zip(weights, self.masks, strict=True)], biases
         )
@@ -66,15 +98,17 @@ class Training:
                 self.prune(stage)
         self.finish()
 
-    def chain(self, rows: Array, *, pull: bool = True) -> Chain:
+    def chain(
+        self, rows: Array, x: Array | None = None, variances: Any = None, *, pull: bool = True
+    ) -> Chain:
         return Chain(
             self.spec,
             self.theta.weights,
             self.theta.biases,
-            self.x[rows],
+            (self.x if x is None else x)[rows],
             self.visible[rows],
             latent_variance=self.options.sampler.variance,
-            visible_variance=self.variances,
+            visible_variance=self.variances if variances is None else variances,
             pull=pull,
         )
 
@@ -103,6 +137,28 @@ class Training:
             gradient = [(w - w0, b - b0) for (w, b), (w0, b0) in pairs]
         return chains[0], gradient
 
+    def move(self, moving: Moving, batch: Array, variances: list[float]) -> None:
+        """One Metropolis-Hastings step of the batch's rows with gaps, in the order of the batch."""
+        rows = batch[np.isin(batch, moving.rows)]
+        if len(rows) == 0:
+            return
+        slot = np.searchsorted(moving.rows, rows)
+        counter = (self.iteration, 0, Purpose.CANDIDATES)
+        u = twins_random.uniforms(self.key, counter, 2 * len(rows))
+        proposed = (u[0::2] * moving.values.shape[1]).astype(int)
+        there = moving.put(self.x, rows, proposed)
+        gain = (
+            self.chain(rows, there, variances).row_log_likelihood()
+            - self.chain(rows, self.x, variances).row_log_likelihood()
+            + moving.log_weight[slot, proposed]
+            - moving.log_weight[slot, moving.current[slot]]
+        )
+        taken = np.log(u[1::2]) < gain
+        elsewhere = proposed != moving.current[slot]
+        moving.acceptance.append(float(np.mean(taken[elsewhere])))
+        moving.current[slot[taken]] = proposed[taken]
+        self.x = moving.put(self.x, rows[taken], proposed[taken])
+
     def run_epoch(self, number: int, stage: Any, epoch: int) -> None:
         o, n = self.options, len(self.order)
         p = o.prior
@@ -112,10 +168,13 @@ class Training:
         step = twins.decayed(stage.step, stage.step_decay, stage.step_exponent, epoch, stage.epochs)
         rate = twins.decayed(stage.rate, stage.rate_decay, stage.rate_exponent, epoch, stage.epochs)
         likelihood = np.zeros(len(self.spec.layers))
+        moving_variances = self.moving_variances()
         self.order = twins_random.shuffle(self.key, self.iteration, self.order)
         for first in range(0, n, o.batch_size):
             rows = self.order[first : first + o.batch_size]
             chain, gradient = self.swept(rows, step)
+            if self.moving is not None:
+                self.move(self.moving, rows, moving_variances)
             likelihood += chain.log_likelihood()
             outcome = self.blocks[-1].block
             self.theta.step(
@@ -124,12 +183,13 @@ class Training:
                 rate=rate,
                 layer_variance=[
                     *o.sampler.variance,
-                    self.variances[-1] if outcome.family == "gaussian" else 1.0,
+                    self.variances[-1] if outcome.family == "gaussian" else 1 / outcome.weight,
                 ],
                 prior=(p.inclusion, narrow, p.slab_variance),
                 prior_weight=0.0 if stage.prior == "none" else 1 / n,
                 penalize_bias=p.penalize_bias,
                 masks=self.masks,
+                bias_masks=self.bias_masks,
             )
             self.iteration += 1
         record = [number, epoch, spike if stage.prior == "mixture" else 0.0, self.nonzero]
@@ -138,6 +198,18 @@ class Training:
     @property
     def nonzero(self) -> int:
         return int(sum(np.sum(m != 0) for m in self.masks))
+
+    @property
+    def counted(self) -> int:
+        """Parameters that the BIC counts: biases where the prior acts on them."""
+        biases = sum(np.sum(m != 0) for m in self.bias_masks)
+        return self.nonzero + int(biases if self.options.prior.penalize_bias else 0)
+
+    def moving_variances(self) -> list[float]:
+        """Variances that candidates are weighed with: measured, where training does not."""
+        if self.moving is None or self.options.estimate_variance:
+            return self.variances
+        return self.measured(self.fit_rows)
 
     def mean_squares(self, rows: Array) -> list[float | None]:
         """Weighted mean squared error of each gaussian visible block."""
@@ -164,7 +236,10 @@ class Training:
         return [v for pair in zip(terms, self.variances, strict=True) for v in pair]
 
     def update_variances(self, rows: Array) -> None:
-        self.variances = [
+        self.variances = self.measured(rows)
+
+    def measured(self, rows: Array) -> list[float]:
+        return [
             old if new is None else max(new, SMALLEST_VARIANCE)
             for old, new in zip(self.variances, self.mean_squares(rows), strict=True)
         ]
@@ -176,10 +251,13 @@ class Training:
         )
         log_ratio = np.log((1 - p.inclusion) / p.inclusion * np.sqrt(p.slab_variance / spike))
         threshold = np.sqrt(2 * log_ratio / (1 / spike - 1 / p.slab_variance))
+        if p.penalize_bias:
+            kept = pruned_bias_masks(self.spec, self.theta.weights, self.theta.biases, threshold)
+            self.bias_masks = [m * k for m, k in zip(self.bias_masks, kept, strict=True)]
         kept = pruned_masks(self.spec, self.theta.weights, threshold)
         self.masks = [m * k for m, k in zip(self.masks, kept, strict=True)]
-        for layer, mask in zip(self.theta.theta, self.masks, strict=True):
-            layer[0] = layer[0] * mask
+        for layer, *masks in zip(self.theta.theta, self.masks, self.bias_masks, strict=True):
+            layer[:] = [part * mask for part, mask in zip(layer, masks, strict=True)]
 
     def finish(self) -> None:
         rows = np.concatenate([self.fit_rows, self.validation_rows])
@@ -187,4 +265,4 @@ class Training:
             self.update_variances(rows)
         weight = self.row_weight[rows]
         self.log_likelihood = self.chain(rows).visible_log_likelihood(weight)
-        self.bic = twins.bic(self.log_likelihood.sum(), self.nonzero, weight.sum())
+        self.bic = twins.bic(self.log_likelihood.sum(), self.counted, weight.sum())

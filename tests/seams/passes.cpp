@@ -140,12 +140,23 @@ py::tuple prune_and_trace(py::object network, const py::list& weights, const py:
                           double threshold) {
   const NetworkSpec spec = network_from_python(network);
   Parameters parameters = parameters_from_python(spec, weights, biases);
-  prune(spec, threshold, parameters);
+  prune(spec, threshold, false, parameters);
   py::list masks, paths;
   for (const LayerParameters& theta : parameters.layers) masks.append(array_from_panel(theta.mask));
   for (const VisibleBlock& block : visible_blocks(spec))
     paths.append(reaches(spec, parameters, block));
   return py::make_tuple(masks, paths);
+}
+
+// The biases once they are pruned with the weights.
+py::list prune_biases(py::object network, const py::list& weights, const py::list& biases,
+                      double threshold) {
+  const NetworkSpec spec = network_from_python(network);
+  Parameters parameters = parameters_from_python(spec, weights, biases);
+  prune(spec, threshold, true, parameters);
+  py::list out;
+  for (const LayerParameters& theta : parameters.layers) out.append(array_from_bias(theta));
+  return out;
 }
 
 }  // namespace
@@ -170,6 +181,7 @@ void register_passes(py::module_& m) {
         unpacked(move, &M::network, &M::weights, &M::biases, &M::x, &M::first, &M::column,
                  &M::values, &M::log_weight, &M::visible, &M::variances, &M::stream, &M::steps));
   m.def("prune_and_trace", prune_and_trace);
+  m.def("prune_biases", prune_biases);
 }
 
 }  // namespace cstonet::seams

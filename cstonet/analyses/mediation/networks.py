@@ -211,7 +211,7 @@ def _network(
     """A network of mediators of these families, on the covariates."""
     one = causal_network(plan)
     outcomes = tuple(block_family(family) for family in families)
-    return one.with_inputs(design.X.shape[1]).with_outcomes(outcomes)
+    return one.with_inputs(design.X.shape[1]).with_outcomes(outcomes, plan.outcome_temperature)
 
 
 def _outcome_scope(p: int, mediators: int) -> SearchScope:

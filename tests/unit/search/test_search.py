@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet.errors import OptionError
 from cstonet.network.structure import Structure
 from cstonet.search.search import StructureSearch
 
@@ -191,11 +190,6 @@ def test_screening_bounds_what_takes_part(data, options, results):
     assert screened.plan.screen == 2
     text = " ".join(screened.summary().as_text().split())
     assert "only the 2 of 600 covariates with the largest marginal scores took part" in text
-
-
-def test_screening_needs_a_search(data, options):
-    with pytest.raises(OptionError, match=r"screen.*without a search"):
-        cs.fit("y ~ treat | .", data, options=options, search=None, screen=5)
 
 
 NO_MARGINAL_EFFECT = {

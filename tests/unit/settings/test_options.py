@@ -71,6 +71,8 @@ OUT_OF_RANGE = [
     (StageOptions, {"epochs": 1, "rate_decay": "linear"}, "rate_decay must be one of 'none'"),
     (StageOptions, {"epochs": 1, "step_decay": "cosine"}, "step_decay must be one of"),
     (StageOptions, {"epochs": 1, "rate_exponent": -1}, "rate_exponent"),
+    (FitOptions, {"outcome_temperature": 0.0}, "outcome_temperature must be a number in"),
+    (FitOptions, {"outcome_temperature": math.inf}, "outcome_temperature"),
     (TrainingOptions, {"stages": ()}, "stages must be a non-empty tuple of StageOptions"),
     (TrainingOptions, {"stages": (1,)}, "stages must be a non-empty tuple"),
     (TrainingOptions, {"stages": STAGES, "batch_size": 0}, "batch_size"),

@@ -46,6 +46,16 @@ def test_a_plan_tells_what_is_fitted():
     assert CausalStoNet.from_formula("y ~ treat | .", dose).plan() != families[1]
 
 
+@pytest.mark.parametrize(("outcome", "weight"), [("gaussian", 1.0), ("binomial", 4.0)])
+def test_a_temperature_is_for_outcomes_without_a_variance(outcome, weight):
+    model = model_of(outcome=outcome)
+    (block,) = network_of(model, outcome_temperature=0.25).layers[-1]
+    assert block.weight == weight
+    (block,) = network_of(model).layers[-1]
+    assert block.weight == 1
+    assert plan_of(model, outcome_temperature=0.25).search_network.outcome_temperature == 0.25
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_nothing_is_left_automatic(name):
     plan = model_of().plan(name)

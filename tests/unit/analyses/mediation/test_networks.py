@@ -57,6 +57,8 @@ def test_shape_of_a_network_with_several_outcomes(small_network):
     assert [block.family for block in three.layers[-1]] == ["gaussian", "bernoulli", "gaussian"]
     assert three.treatment_width == 1
     assert one.with_outcomes(("gaussian",)) == one
+    tempered = one.with_outcomes(("gaussian", "bernoulli"), temperature=0.5)
+    assert [block.weight for block in tempered.layers[-1]] == [1, 2]
 
 
 def test_every_gaussian_outcome_has_its_own_variance(trained):

@@ -1,0 +1,90 @@
+"""Sure independence screening: the covariates of largest marginal score, in a search or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.network.structure import Model
+from cstonet.network.training_data import TrainingData, Workplace
+from cstonet.search.scores import Candidate, Scored, ScoreTests
+from cstonet.search.working import Working, all_levels, weighted_tests
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Screened:
+    """What a screening left.
+
+    Attributes
+    ----------
+    chosen : (q,)
+        The covariates, best first.
+    score : (p,)
+        Of every covariate, its largest for any model.
+    scores
+        Those for each model, shape (p,).
+    """
+
+    chosen: NDArray[np.int64]
+    score: NDArray[np.float64]
+    scores: Mapping[Model, NDArray[np.float64]]
+
+    def chosen_for(self, model: Model) -> list[Candidate]:
+        """The chosen covariates whose largest score is the one for this model."""
+        last = float(self.score[self.chosen[-1]])
+        return [
+            Candidate(int(j), float(self.score[j]), last)
+            for j in self.chosen
+            if self.scores[model][j] == self.score[j]
+        ]
+
+
+def screen(tests: Mapping[Model, ScoreTests], size: int) -> Screened:
+    """The covariates of largest score for any of the models.
+
+    Parameters
+    ----------
+    tests
+        Of models without covariates.
+    size
+        How many to keep.
+    """
+    scores = {model: test.largest().overall for model, test in tests.items()}
+    best = np.max(list(scores.values()), axis=0)
+    return Screened(np.argsort(-best, kind="stable")[:size], best, scores)
+
+
+def screen_rows(data: TrainingData, place: Workplace, size: int) -> Screened:
+    """Screen the covariates of a fit without a search, on the rows that a fold trains on."""
+    working = without_covariates(data, place.split.known)
+    tests: dict[Model, ScoreTests] = {
+        "outcome": weighted_tests(data, place, working.outcome),
+        "treatment": weighted_tests(data, place, working.treatment),
+    }
+    return screen(tests, size)
+
+
+def without_covariates(data: TrainingData, rows: NDArray[np.int64]) -> Working:
+    """What models without covariates leave of treatment and outcome, on some rows.
+
+    The treatment's model is its mean. The outcome's is a regression on the treatment, which gives
+    every arm its own mean, and to a dose a line.
+    """
+    weights = data.weights[rows].astype(np.float64)
+    treatment, outcome = data.treatment[rows], data.outcome[rows]
+    one = np.ones((len(rows), 1))
+    received = np.hstack([one, treatment])
+    root = np.sqrt(weights)[:, None]
+    slopes = np.linalg.lstsq(root * received, root * outcome, rcond=None)[0]
+    surprise = all_levels(treatment - np.average(treatment, axis=0, weights=weights))
+    directions = np.hstack([one, surprise])
+    return Working(
+        outcome=tuple(
+            Scored(residual, directions, main=directions.shape[1])
+            for residual in (outcome - received @ slopes).T
+        ),
+        treatment=tuple(Scored(residual, one, main=1) for residual in surprise.T),
+    )

@@ -1,0 +1,148 @@
+"""Sure independence screening of fits without a search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cstonet as cs
+from cstonet.network.structure import Structure
+from cstonet.network.training_data import TrainingData
+from cstonet.search.screening import screen_rows, without_covariates
+from cstonet.search.working import WorkingNetworks
+from cstonet.settings.presets import preset
+
+N, P, KEPT = 300, 300, 20
+
+
+def draw(rng, levels=2):
+    """x5 explains the treatment, x9 the outcome."""
+    X = rng.normal(size=(N, P))
+    treat = np.clip(np.floor(levels * 0.5 + X[:, 4] + 0.5 * rng.normal(size=N)), 0, levels - 1)
+    y = 2 * X[:, 8] + treat + 0.5 * rng.normal(size=N)
+    frame = pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(P)])
+    return pd.concat([pd.DataFrame({"y": y, "treat": treat.astype(int)}), frame], axis=1)
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    return draw(np.random.default_rng(8))
+
+
+@pytest.fixture(scope="module")
+def options():
+    """The paper's, for few epochs and starts; nothing is pruned after so few."""
+    published = preset("paper")
+    stages = tuple(replace(stage, epochs=2, prune=False) for stage in published.training.stages)
+    training = replace(published.training, stages=stages)
+    return published.replace(training=training, starts=2, folds=2, screen=KEPT)
+
+
+@pytest.fixture(scope="module")
+def results(data, options):
+    return cs.fit("y ~ treat | .", data, options=options, seed=1, n_jobs=1)
+
+
+def entered(results):
+    """Covariates that entered the networks of each fold."""
+    moves = results.networks.search.query("move == 'screen'")
+    return [set(group["covariate"]) for _, group in moves.groupby("fold")]
+
+
+def test_so_many_covariates_enter_the_network(results):
+    for covariates in entered(results):
+        assert len(covariates) == KEPT
+        assert {"x5", "x9"} <= covariates
+    assert entered(results)[0] != entered(results)[1]
+    assert results.plan.network_label == "20-8-6-5-1"
+    assert results.networks.n_weights == 20 * 8 + 8 * 6 + 6 * 5 + 5
+    names = results.networks.covariates
+    for covariates, fold in zip(entered(results), results.networks.folds, strict=True):
+        for net in fold.starts:
+            assert {names[j] for j in net.inputs} == covariates
+
+
+def test_the_summary_says_so(results):
+    text = " ".join(results.summary().as_text().split())
+    assert "only the 20 of 300 covariates with the largest marginal scores took part" in text
+
+
+def test_threads_do_not_change_a_bit(data, options, results):
+    again = cs.fit("y ~ treat | .", data, options=options, seed=1, n_jobs=2)
+    assert entered(again) == entered(results)
+    for one, other in zip(results.networks.folds, again.networks.folds, strict=True):
+        for a, b in zip(one.starts, other.starts, strict=True):
+            assert np.array_equal(a.inputs, b.inputs)
+            assert [w.tobytes() for w in a.weights] == [w.tobytes() for w in b.weights]
+    assert results.params.equals(again.params)
+
+
+def test_held_out_rows_have_no_say(data, options, results):
+    """Other outcomes in the held-out rows of a fold leave its covariates as they are."""
+    first = results.networks.folds[0]
+    changed = data.copy()
+    changed.loc[first.split.test, "y"] = 50 * data.loc[first.split.test, "x1"]
+    again = cs.fit("y ~ treat | .", changed, options=options, seed=1, n_jobs=1)
+    assert np.array_equal(again.networks.folds[0].split.test, first.split.test)
+    assert entered(again)[0] == entered(results)[0]
+    assert "x1" in entered(again)[1]
+    assert "x1" not in entered(results)[0]
+
+
+def test_what_is_asked_for_may_be_all(data, options):
+    few = data[["y", "treat", *(f"x{j}" for j in range(1, 11))]]
+    all_of_them = cs.fit("y ~ treat | .", few, options=options, seed=1)
+    unscreened = cs.fit("y ~ treat | .", few, options=options, seed=1, screen=None)
+    assert all_of_them.plan.network_label == "10-8-6-5-1"
+    assert all_of_them.params.equals(unscreened.params)
+    assert all_of_them.networks.search.empty
+    assert "Screened" not in all_of_them.summary().as_text()
+
+
+def test_a_dose_is_screened_too(data, options):
+    dose = data.assign(treat=data["x5"] + np.random.default_rng(0).normal(size=N))
+    results = cs.fit("y ~ treat | .", dose, options=options, seed=1)
+    for covariates in entered(results):
+        assert len(covariates) == KEPT
+        assert {"x5", "x9"} <= covariates
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_scores_are_those_of_a_search_before_its_first_covariate(levels, monkeypatch):
+    """A working network without covariates leaves what the arms' means leave, but for its ridge."""
+    data = draw(np.random.default_rng(3), levels)
+    checked = []
+
+    def compare(networks: WorkingNetworks, structure: Structure):
+        working = refit(networks, structure)
+        if structure == Structure() and not checked:
+            plain = without_covariates(networks.data, networks.rows)
+            for model in ("outcome", "treatment"):
+                for a, b in zip(getattr(working, model), getattr(plain, model), strict=True):
+                    checked.append(np.corrcoef(a.residual, b.residual)[0, 1])
+            assert set(screen_rows(networks.data, networks.place, 2).chosen) == {4, 8}
+        return working
+
+    refit = WorkingNetworks.refit
+    monkeypatch.setattr(WorkingNetworks, "refit", compare)
+    cs.fit("y ~ treat | .", data, seed=1, folds=2, repeats=1, starts=1, updates=100, screen=KEPT)
+    assert len(checked) == 1 + (levels if levels > 2 else 1)
+    assert min(checked) > 0.95
+
+
+def test_rows_count_with_their_weights():
+    """A row of weight two is two rows."""
+    rng = np.random.default_rng(1)
+    twice = rng.random(N) < 0.3
+    visible = np.column_stack([rng.random(N) < 0.4, rng.normal(size=N)]).astype(np.float32)
+    weights = np.where(twice, 2, 1).astype(np.float32)
+    weighted = TrainingData(None, visible, weights, ("gaussian",))
+    rows = np.concatenate([np.arange(N), np.flatnonzero(twice)])
+    repeated = TrainingData(None, visible[rows], np.ones(len(rows), np.float32), ("gaussian",))
+    one = without_covariates(weighted, np.arange(N))
+    other = without_covariates(repeated, np.arange(len(rows)))
+    for a, b in zip(one.outcome + one.treatment, other.outcome + other.treatment, strict=True):
+        np.testing.assert_allclose(a.residual, b.residual[:N], atol=1e-12)
