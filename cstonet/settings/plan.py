@@ -374,7 +374,7 @@ def _latent_variance(sampler: SamplerOptions, depth: int) -> tuple[float, ...]:
     if isinstance(variance, str):
         # The theory's ladder σ_1² ≪ σ_2² ≪ … ≪ σ_h² ≪ 1: with a flat one, moving Y_i would change
         # the residual of layer i+1 by as much as it explains.
-        variance = tuple(10.0 ** -(3 + 2 * (depth - i)) for i in range(1, depth + 1))
+        variance = tuple(10.0 ** -(5 + 2 * (depth - i)) for i in range(1, depth + 1))
     _check_length("SamplerOptions.variance", variance, depth, "hidden layer")
     return variance
 

@@ -102,7 +102,7 @@ def test_without_noise_coupling_changes_no_bit(network: str) -> None:
 
 
 # The default's own ladder and steps.
-LADDER = (1e-7, 1e-5, 1e-3)
+LADDER = (1e-9, 1e-7, 1e-5)
 
 
 def ladder_settings(case: Case, **choices: float | bool) -> tuple[SamplerOptions, list[float]]:
