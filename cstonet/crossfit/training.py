@@ -16,12 +16,13 @@ from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
 from cstonet.network.spec import NetworkSpec
-from cstonet.network.structure import Wiring
+from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training import train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
+from cstonet.search.inclusion import Inclusion, pruned_inclusion
 from cstonet.search.scope import Adjustment, SearchScope
-from cstonet.search.search import Move, StructureSearch
+from cstonet.search.search import StructureSearch
 from cstonet.search.working import WorkingNetworks
 from cstonet.settings.options import TrainingOptions
 from cstonet.settings.plan import Plan
@@ -67,7 +68,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     """Search (if planned) and train the starts of one fold."""
     plan, place = job.plan, Workplace(split, job.plan.seed, job.network_id, threads, monitor.check)
     imputer = None if job.gaps is None else FoldImputer.fit(job.data, job.gaps, place)
-    adjustment, wiring, moves = _wire(job, place, monitor, imputer)
+    adjustment, wiring, search = _wire(job, place, monitor, imputer)
     epochs = plan.starts * sum(int(stage.epochs) for stage in job.training.stages)
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     results = train_starts(
@@ -101,18 +102,19 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
         starts=starts,
         failures=failures,
         trace=_trace_frame(job.network, split.index, results),
-        moves=moves,
+        moves=() if search is None else tuple(search.moves),
         imputation=None if imputer is None else imputer.model,
+        inclusion=_inclusion(job, adjustment.found, search, [results[net.start] for net in chosen]),
     )
 
 
 def _wire(
     job: FoldJob, place: Workplace, monitor: Monitor, imputer: FoldImputer | None
-) -> tuple[Adjustment, Wiring, tuple[Move, ...]]:
+) -> tuple[Adjustment, Wiring, StructureSearch | None]:
     """Find the covariates of a fold, decide how they are adjusted for, and wire the networks."""
     plan = job.plan
     if plan.search is None or plan.search_network is None or job.working is None:
-        return Adjustment(), Wiring.dense(job.network), ()
+        return Adjustment(), Wiring.dense(job.network), None
     working = WorkingNetworks(
         job.data if imputer is None else imputer.data,
         dataclasses.replace(place, stop=monitor.searching(place.split.index)),
@@ -130,7 +132,24 @@ def _wire(
         used = found.weighing(search.doubtful(found))
         linear = found.of_treatment_alone
     wiring = Wiring.sparse(job.network, used, plan.network.treatment_units)
-    return Adjustment(found, used, linear), wiring, tuple(search.moves)
+    return Adjustment(found, used, linear), wiring, search
+
+
+def _inclusion(
+    job: FoldJob,
+    found: Structure | None,
+    search: StructureSearch | None,
+    results: list[_core.TaskResult],
+) -> Inclusion | None:
+    """What the search, or the pruning of the chosen networks, says about every covariate.
+
+    Nothing where the search has a scope of its own: some covariates then have no test to pass.
+    """
+    if job.scope != SearchScope():
+        return None
+    if search is None or found is None:
+        return pruned_inclusion(results)
+    return search.inclusion(found)
 
 
 def _best(

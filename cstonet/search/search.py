@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
 from cstonet.network.structure import Model, Structure
+from cstonet.search.inclusion import Inclusion, Weighed, prior_log_odds
 from cstonet.search.scope import SearchScope
 from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
 from cstonet.search.working import Working, WorkingNetworks
@@ -39,6 +40,8 @@ from cstonet.settings.options import SearchOptions
 
 Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
+# Moves that decide whether a covariate is in a model.
+_JUDGEMENTS = ("grow", "try", "keep", "prune")
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
@@ -91,6 +94,7 @@ class StructureSearch:
         self._screened = screen
         self._round = 0
         self._tried: set[int] = set()
+        self._judged: dict[tuple[Model, int], Candidate] = {}
         self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -126,12 +130,43 @@ class StructureSearch:
         each = 1 - (1 - _AIC_SIZE) ** (1 / tests.main_tests_per_covariate)
         bar = float(norm.isf(each / 2))
         found = [
-            Candidate(covariate, float(score), bar)
+            Candidate(covariate, float(score), bar, float(score))
             for covariate, score in zip(waiting, scores, strict=True)
             if score > bar
         ]
         self._record("weigh", "outcome", found)
         return tuple(candidate.covariate for candidate in found)
+
+    def inclusion(self, structure: Structure) -> Inclusion:
+        """Probabilities that covariates belong to the models, given the search that found these.
+
+        Covariates outside have the scores of the last network that all were held against, those
+        inside the scores that they were admitted or kept with. Nothing is fitted anew.
+        """
+        treatment, outcome = (self._weigh(structure, model) for model in ("treatment", "outcome"))
+        return Inclusion(treatment, outcome)
+
+    def _weigh(self, structure: Structure, model: Model) -> NDArray[np.float32]:
+        known, working = self._networks.latest
+        tests = self._tests(working, model)
+        scores = tests.largest()
+        own, other = _supports(structure, model)
+        # What is outside has passed no bar; a score that has is that of a feature without content.
+        bar = self._among_all(tests.tests_per_covariate, model)
+        np.minimum(scores.overall, bar, out=scores.overall)
+        np.minimum(scores.main, scores.overall, out=scores.main)
+        for covariate in {*own, *_supports(known, model)[0]}:
+            judged = self._judged[model, covariate]
+            scores.overall[covariate], scores.main[covariate] = judged.score, judged.main
+        weighed = Weighed(
+            scores,
+            tests.tests_per_covariate,
+            tests.main_tests_per_covariate,
+            len(self._rows),
+            prior_log_odds(len(self._open), own, other),
+        )
+        rivals = {j: tests.stand_ins(j, float(scores.main[j])) for j in own}
+        return weighed.probabilities(rivals)
 
     def _grow(self, structure: Structure) -> Structure:
         """Admit covariates until there is none left to admit."""
@@ -204,7 +239,8 @@ class StructureSearch:
         score, main = float(largest.overall[0]), float(largest.main[0])
         needed = self._among_few(tests.tests_per_covariate, size)
         keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
-        self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+        judged = Candidate(covariate, score, needed, main)
+        self._record("keep" if keep else "prune", model, [judged])
         return keep
 
     def _try_ranks(self, structure: Structure) -> Structure:
@@ -250,17 +286,16 @@ class StructureSearch:
     def _screen(self, size: int) -> None:
         """Sure independence screening: keep the covariates of largest marginal score."""
         working = self._networks.refit(Structure())
-        scores = {
-            model: self._tests(working, model).largest().overall for model in self._scope.models
-        }
-        best = np.max(list(scores.values()), axis=0)
+        largest = {model: self._tests(working, model).largest() for model in self._scope.models}
+        best = np.max([scores.overall for scores in largest.values()], axis=0)
         chosen = np.argsort(-best, kind="stable")[:size]
         self._open[:] = False
         self._open[chosen] = True
         last = float(best[chosen[-1]])
-        for model, score in scores.items():
-            mine = [int(j) for j in chosen if score[j] == best[j]]
-            self._record("screen", model, [Candidate(j, float(best[j]), last) for j in mine])
+        for model, scores in largest.items():
+            mine = [int(j) for j in chosen if scores.overall[j] == best[j]]
+            found = [Candidate(j, float(best[j]), last, float(scores.main[j])) for j in mine]
+            self._record("screen", model, found)
 
     def _nowhere(self) -> Largest:
         """Critical values that nothing exceeds."""
@@ -268,15 +303,16 @@ class StructureSearch:
 
     def _everywhere(self, tests: ScoreTests, model: Model) -> Largest:
         """Critical values for a search among all covariates that take part."""
+        critical = self._nowhere()
+        critical.overall[self._open] = self._among_all(tests.tests_per_covariate, model)
+        return critical
+
+    def _among_all(self, tests_per_covariate: int, model: Model) -> float:
+        """Critical value among all covariates that take part."""
         options = self._options
         margin = options.outcome_margin if model == "outcome" else options.treatment_margin
-        critical = self._nowhere()
-        critical.overall[self._open] = threshold(
-            int(self._open.sum()) * tests.tests_per_covariate,
-            len(self._rows),
-            margin,
-        )
-        return critical
+        tests = int(self._open.sum()) * tests_per_covariate
+        return threshold(tests, len(self._rows), margin)
 
     def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
         """Critical value among covariates that one of the models holds already."""
@@ -297,6 +333,8 @@ class StructureSearch:
         return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)
 
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
+        if move in _JUDGEMENTS:
+            self._judged.update({(model, c.covariate): c for c in candidates})
         self.moves += [
             Move(self._networks.fold, self._round, move, model, c.covariate, c.score, c.threshold)
             for c in candidates
