@@ -42,6 +42,8 @@ Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
 # Moves that decide whether a covariate is in a model.
 _JUDGEMENTS = ("grow", "try", "keep", "prune")
+# A score that leaves no doubt: 3 of it are left if others explain 90 % of the covariate.
+_WITHOUT_DOUBT = 10.0
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
@@ -94,7 +96,9 @@ class StructureSearch:
         self._screened = screen
         self._round = 0
         self._tried: set[int] = set()
+        # The last look at a covariate, and those that proved needed when they were left out.
         self._judged: dict[tuple[Model, int], Candidate] = {}
+        self._kept: set[tuple[Model, int]] = set()
         self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -141,10 +145,36 @@ class StructureSearch:
         """Probabilities that covariates belong to the models, given the search that found these.
 
         Covariates outside have the scores of the last network that all were held against, those
-        inside the scores that they were admitted or kept with. Nothing is fitted anew.
+        inside the scores that they were kept with when last left out.
         """
+        if self._networks.repeatable:
+            self._leave_out(structure)
         treatment, outcome = (self._weigh(structure, model) for model in ("treatment", "outcome"))
         return Inclusion(treatment, outcome)
+
+    def _leave_out(self, structure: Structure) -> None:
+        """Score covariates anew that were never left out, unless they were admitted without doubt.
+
+        A covariate may have come in for another one that was not yet there.
+        """
+        waiting = {
+            model: [
+                j
+                for j in _supports(structure, model)[0]
+                if (model, j) not in self._kept and self._judged[model, j].score < _WITHOUT_DOUBT
+            ]
+            for model in self._scope.models
+        }
+        while any(waiting.values()):
+            tested = {model: queue.pop() for model, queue in waiting.items() if queue}
+            working = self._networks.refit(_without_all(structure, tested))
+            for model, covariate in tested.items():
+                largest = self._tests(working, model).largest([covariate])
+                self._judged[model, covariate] = dataclasses.replace(
+                    self._judged[model, covariate],
+                    score=float(largest.overall[0]),
+                    main=float(largest.main[0]),
+                )
 
     def _weigh(self, structure: Structure, model: Model) -> NDArray[np.float32]:
         known, working = self._networks.latest
@@ -211,10 +241,7 @@ class StructureSearch:
         kept = dict.fromkeys(waiting, 0)
         while any(waiting.values()):
             tested = {model: queue.pop(0) for model, queue in waiting.items() if queue}
-            without = structure
-            for model, covariate in tested.items():
-                without = _without(without, model, covariate)
-            working = self._networks.refit(without)
+            working = self._networks.refit(_without_all(structure, tested))
             for model, covariate in tested.items():
                 if not self._is_needed(covariate, structure, working, model):
                     kept[model] = 0
@@ -335,6 +362,8 @@ class StructureSearch:
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
         if move in _JUDGEMENTS:
             self._judged.update({(model, c.covariate): c for c in candidates})
+            again = {(model, c.covariate) for c in candidates}
+            self._kept = self._kept | again if move == "keep" else self._kept - again
         self.moves += [
             Move(self._networks.fold, self._round, move, model, c.covariate, c.score, c.threshold)
             for c in candidates
@@ -352,3 +381,10 @@ def _without(structure: Structure, model: Model, covariate: int) -> Structure:
     """The structure with a covariate taken out of one model."""
     rest = tuple(j for j in _supports(structure, model)[0] if j != covariate)
     return structure.with_outcome(rest) if model == "outcome" else structure.with_treatment(rest)
+
+
+def _without_all(structure: Structure, covariates: dict[Model, int]) -> Structure:
+    """The structure with a covariate taken out of each of some models."""
+    for model, covariate in covariates.items():
+        structure = _without(structure, model, covariate)
+    return structure

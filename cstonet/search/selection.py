@@ -70,8 +70,8 @@ def select(
     averaged over the chosen networks, and ``strength`` is the larger of those in models that the
     covariate was found for. A covariate of the treatment alone that is kept out of the weights has
     no path to the treatment's unit: it is selected by the search, with strength zero.
-    ``treatment_probability`` and ``outcome_probability``, where every fold can tell, say how probable
-    it is that the covariate belongs to the model (:mod:`cstonet.search.inclusion`).
+    Where every fold can tell, ``treatment_probability`` and ``outcome_probability`` say how
+    probable it is that the covariate belongs to the model (:mod:`cstonet.search.inclusion`).
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
