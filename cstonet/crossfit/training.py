@@ -143,9 +143,11 @@ def _inclusion(
 ) -> Inclusion | None:
     """What the search, or the pruning of the chosen networks, says about every covariate.
 
-    Nothing where the search has a scope of its own: some covariates then have no test to pass.
+    Nothing where the search has a scope of its own, and some covariates no test to pass, and
+    nothing where covariates are imputed: scores of imputed values are too sure of themselves, and
+    every refit would impute them anew.
     """
-    if job.scope != SearchScope():
+    if job.scope != SearchScope() or job.gaps is not None:
         return None
     if search is None or found is None:
         return pruned_inclusion(results)

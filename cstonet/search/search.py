@@ -147,8 +147,7 @@ class StructureSearch:
         Covariates outside have the scores of the last network that all were held against, those
         inside the scores that they were kept with when last left out.
         """
-        if self._networks.repeatable:
-            self._leave_out(structure)
+        self._leave_out(structure)
         treatment, outcome = (self._weigh(structure, model) for model in ("treatment", "outcome"))
         return Inclusion(treatment, outcome)
 

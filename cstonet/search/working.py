@@ -121,11 +121,6 @@ class WorkingNetworks(Generic[PoolT]):
         return self._place.stop
 
     @property
-    def repeatable(self) -> bool:
-        """Whether a refit leaves the data as they are; those of an imputer change with each."""
-        return self._imputer is None
-
-    @property
     def latest(self) -> tuple[Structure, Working]:
         """The network last kept, and the supports that it is on."""
         if self._kept is None:

@@ -165,3 +165,9 @@ def test_networks_that_are_not_pruned_have_no_probabilities(proxies, quick_optio
     res = cs.fit("y ~ treat | .", proxies, options=quick_options().replace(search=None))
     assert "outcome_probability" not in res.selection
     assert res.expected_false_selections.isna().all()
+
+
+def test_imputed_covariates_have_no_probabilities(proxies, quick_options):
+    holes = proxies.assign(x9=proxies["x9"].where(np.arange(400) % 10 > 0))
+    res = cs.fit("y ~ treat | .", holes, missing="mar", options=quick_options(imputations=2))
+    assert "outcome_probability" not in res.selection
