@@ -151,7 +151,10 @@ def _inclusion(
         return None
     if search is None or found is None:
         return pruned_inclusion(results)
-    return search.inclusion(found)
+    try:
+        return search.inclusion(found)
+    except NumericalError:  # of a network that only these need: the fit goes on without them
+        return None
 
 
 def _best(

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 import cstonet as cs
+from cstonet.errors import NumericalError
 from cstonet.search.inclusion import (
     Inclusion,
     Weighed,
@@ -19,6 +20,7 @@ from cstonet.search.inclusion import (
     pruned_inclusion,
 )
 from cstonet.search.scores import Largest
+from cstonet.search.search import StructureSearch
 
 ROWS = 400
 
@@ -170,4 +172,15 @@ def test_networks_that_are_not_pruned_have_no_probabilities(proxies, quick_optio
 def test_imputed_covariates_have_no_probabilities(proxies, quick_options):
     holes = proxies.assign(x9=proxies["x9"].where(np.arange(400) % 10 > 0))
     res = cs.fit("y ~ treat | .", holes, missing="mar", options=quick_options(imputations=2))
+    assert "outcome_probability" not in res.selection
+
+
+def test_a_fit_survives_a_network_that_only_the_probabilities_need(
+    proxies, quick_options, monkeypatch
+):
+    def diverges(*_):
+        raise NumericalError("diverged")
+
+    monkeypatch.setattr(StructureSearch, "inclusion", diverges)
+    res = cs.fit("y ~ treat | .", proxies, options=quick_options())
     assert "outcome_probability" not in res.selection
