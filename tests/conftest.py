@@ -94,6 +94,7 @@ class FakePlan:
     unites_supports: bool = True
     adjusts_linearly: bool = False
     screen: int | None = None
+    search: str | None = "score tests"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -129,6 +130,8 @@ def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> S
             "outcome_frequency": outcome_count / fits,
             "treatment_count": treatment_count,
             "outcome_count": outcome_count,
+            "treatment_probability": 0.98 * treatment_count / fits,
+            "outcome_probability": 0.98 * outcome_count / fits,
             "strength": np.where(rank < n_selected, 0.4 / (rank + 1), 0.0),
         },
         index=pd.Index(covariates, name="covariate"),

@@ -112,7 +112,9 @@ pd.DataFrame(
 # ## Which covariates mattered?
 #
 # `res.selection` has a row for every covariate; here are the strongest. Confounders are those that
-# are selected for both models.
+# are selected for both models. Being found is a matter of yes or no in every support; how probable
+# it is that a covariate belongs to the model, `treatment_probability` and `outcome_probability`
+# say, and `res.expected_false_selections` adds up what is missing to one among those selected.
 
 # %%
 selection = res.selection

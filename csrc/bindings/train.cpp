@@ -206,6 +206,13 @@ void register_result(py::module_& m) {
       .def_property_readonly("nonzero",
                              [](const Result& r) { return r.parameters.nonzero_weights(); })
       .def_readonly("reaches", &Result::reaches)
+      .def_property_readonly("slab_paths",
+                             [](const Result& r) {
+                               py::list blocks;
+                               for (const std::vector<double>& paths : r.slab_paths)
+                                 blocks.append(array_from_doubles(paths));
+                               return blocks;
+                             })
       .def_property_readonly("trace", trace_array)
       .def_readonly("failure", &Result::failure);
 }

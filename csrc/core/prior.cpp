@@ -25,12 +25,19 @@ double MixturePrior::log_density(double w) const {
   return top + std::log(std::exp(spike - top) + std::exp(slab - top)) - 0.5 * kLogTwoPi;
 }
 
+double MixturePrior::log_odds() const {
+  return std::log(inclusion / (1 - inclusion)) + 0.5 * std::log(spike_variance / slab_variance);
+}
+
+double MixturePrior::half_gap() const { return 0.5 * (1 / spike_variance - 1 / slab_variance); }
+
+double MixturePrior::slab_probability(double w) const {
+  return 1 / (1 + std::exp(-(log_odds() + half_gap() * w * w)));
+}
+
 PriorPass MixturePrior::pass(double weight) const {
-  const double log_odds =
-      std::log(inclusion / (1 - inclusion)) + 0.5 * std::log(spike_variance / slab_variance);
-  const double half_gap = 0.5 * (1 / spike_variance - 1 / slab_variance);
-  return {.log_odds = static_cast<float>(log_odds),
-          .half_gap = static_cast<float>(half_gap),
+  return {.log_odds = static_cast<float>(log_odds()),
+          .half_gap = static_cast<float>(half_gap()),
           .inverse_spike = static_cast<float>(1 / spike_variance),
           .inverse_slab = static_cast<float>(1 / slab_variance),
           .weight = static_cast<float>(weight)};

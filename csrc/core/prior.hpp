@@ -13,6 +13,12 @@ struct MixturePrior {
   // |θ| above which the slab explains a weight better than the spike: weights below are pruned.
   double threshold() const;
   double log_density(double w) const;
+  // The slab's log-odds at w are log_odds() + half_gap() w².
+  double log_odds() const;
+  double half_gap() const;
+  // Posterior probability that a weight with this value belongs to the slab; above one half where
+  // |w| exceeds the threshold.
+  double slab_probability(double w) const;
   // For the update kernels; the gradient is multiplied by `weight`.
   PriorPass pass(double weight) const;
   // The slab alone, as if every weight were known to be needed: a ridge penalty.

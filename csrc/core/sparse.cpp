@@ -1,5 +1,6 @@
 #include "core/sparse.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace cstonet {
@@ -64,6 +65,25 @@ std::vector<bool> reaches(const NetworkSpec& spec, const Parameters& parameters,
     for (Index k = 0; k < passing; ++k)
       for (Index j = 0; j < mask.columns(); ++j)
         if (unit[j] && mask(k, j) != 0.0f) below[k] = true;
+    unit = std::move(below);
+  }
+  return unit;
+}
+
+std::vector<double> slab_paths(const NetworkSpec& spec, const Parameters& parameters,
+                               const MixturePrior& prior, const VisibleBlock& target) {
+  // Of every unit of the current layer: the best that its paths to the target can do.
+  std::vector<double> unit(spec.layers[target.layer].units(), 0.0);
+  for (Index j = 0; j < target.block.size; ++j) unit[target.unit + j] = 1.0;
+  for (Index i = target.layer; i >= 0; --i) {
+    const LayerParameters& theta = parameters.layers[i];
+    const LayerSpec* source = i == 0 ? nullptr : &spec.layers[i - 1];
+    const Index passing = source ? source->latent_units() : spec.inputs;
+    std::vector<double> below(source ? source->units() : spec.inputs, 0.0);
+    for (Index k = 0; k < passing; ++k)
+      for (Index j = 0; j < theta.mask.columns(); ++j)
+        if (unit[j] > 0 && theta.mask(k, j) != 0.0f)
+          below[k] = std::max(below[k], unit[j] * prior.slab_probability(theta.weights(k, j)));
     unit = std::move(below);
   }
   return unit;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/network.hpp"
+#include "core/prior.hpp"
 
 namespace cstonet {
 
@@ -19,5 +20,10 @@ std::vector<Index> connected_inputs(const Parameters& parameters);
 // do not run through visible units: those are observed, and what determines them is their model.
 std::vector<bool> reaches(const NetworkSpec& spec, const Parameters& parameters,
                           const VisibleBlock& target);
+
+// For each input: the probability of its most probable path to the visible block, i.e. the largest
+// product of slab probabilities over the paths that `reaches` follows. Masked weights carry none.
+std::vector<double> slab_paths(const NetworkSpec& spec, const Parameters& parameters,
+                               const MixturePrior& prior, const VisibleBlock& target);
 
 }  // namespace cstonet

@@ -61,7 +61,7 @@ TaskResult Trainer::run() {
         if (problem_.trace) result.trace.push_back(std::move(record));
         ++hooks_.epochs_done;
       }
-      if (stage.prune) prune_network(stage);
+      if (stage.prune) prune_network(stage, result);
     }
   } catch (const Diverged& error) {
     result.failure = error.what();
@@ -273,12 +273,22 @@ void Trainer::check_finite(const EpochRecord& record) const {
                  std::to_string(record.epoch + 1) + ": a parameter is no longer a finite number");
 }
 
-void Trainer::prune_network(const StageOptions& stage) {
+void Trainer::prune_network(const StageOptions& stage, TaskResult& result) {
   const MixturePrior mixture{.inclusion = options_.prior.inclusion,
                              .spike_variance = spike_at(options_.prior, stage, stage.epochs),
                              .slab_variance = options_.prior.slab_variance};
+  measure_paths(mixture, result);
   prune(spec_, mixture.threshold(), options_.prior.penalize_bias, parameters_);
   drop_unconnected_inputs();
+}
+
+void Trainer::measure_paths(const MixturePrior& prior, TaskResult& result) const {
+  result.slab_paths.clear();
+  for (const VisibleBlock& block : blocks_) {
+    const std::vector<double> paths = slab_paths(spec_, parameters_, prior, block);
+    std::vector<double>& all = result.slab_paths.emplace_back(problem_.data.columns(), 0.0);
+    for (std::size_t k = 0; k < inputs_.size(); ++k) all[inputs_[k]] = paths[k];
+  }
 }
 
 void Trainer::drop_unconnected_inputs() {

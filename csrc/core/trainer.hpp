@@ -14,6 +14,7 @@
 #include "core/network.hpp"
 #include "core/optimizer.hpp"
 #include "core/options.hpp"
+#include "core/prior.hpp"
 #include "core/rng.hpp"
 #include "core/sghmc.hpp"
 
@@ -57,6 +58,9 @@ struct TaskResult {
   double bic = 0.0;
   double rows = 0.0;                       // weight of those rows
   std::vector<std::vector<bool>> reaches;  // [visible block][input]
+  // [visible block][covariate of the data]: of its most probable path, just before the last
+  // pruning (0 for those that were out by then); empty where nothing is pruned.
+  std::vector<std::vector<double>> slab_paths;
   std::vector<EpochRecord> trace;
   std::string failure;  // empty, or why the start was given up
 };
@@ -79,7 +83,8 @@ class Trainer {
                    std::span<double> likelihood);
   void move_candidates(std::span<const Index> rows, std::uint32_t stream);
   void measure_validation(EpochRecord& record);
-  void prune_network(const StageOptions& stage);
+  void prune_network(const StageOptions& stage, TaskResult& result);
+  void measure_paths(const MixturePrior& prior, TaskResult& result) const;
   void drop_unconnected_inputs();
   void copy_inputs_if_few();
   void check_finite(const EpochRecord& record) const;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from cstonet.errors import NotOfThisFitError
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference
 from cstonet.search.selection import Selection
+from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
 
 if TYPE_CHECKING:
@@ -73,7 +75,8 @@ class CausalResults(EffectInference, ABC):
     design, plan, networks, notes, runtime
         See :class:`FitRecord`.
     selection : DataFrame
-        One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly.
+        One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly;
+        where the fit can tell, with which probability it belongs to the model at all.
     n_supports : int
         Number of supports behind its counts.
     """
@@ -114,6 +117,15 @@ class CausalResults(EffectInference, ABC):
         return pd.DataFrame(
             self.effects.influence, index=self.design.index, columns=names, copy=True
         )
+
+    @property
+    def expected_false_selections(self) -> pd.Series:
+        """Expected number of false ones among the covariates selected for `treatment`, `outcome`.
+
+        The sum of one minus their probabilities in `selection`, after a search; else NaN.
+        """
+        numbers = expected_false(self.selection)
+        return numbers if self.plan.search is not None else numbers * math.nan
 
     @property
     def trace(self) -> pd.DataFrame:

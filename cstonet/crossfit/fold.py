@@ -15,6 +15,7 @@ from cstonet.imputation.candidates import ImputationModel
 from cstonet.network.prediction import RowArrays, joined
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training_data import Split
+from cstonet.search.inclusion import Inclusion
 from cstonet.search.scope import Adjustment
 from cstonet.search.search import Move
 
@@ -43,6 +44,8 @@ class Fold:
         Steps of the structure search.
     imputation
         How missing covariates are drawn; None if there are none.
+    inclusion
+        How probable it is that covariates belong to the models; None if the fold cannot tell.
     """
 
     split: Split
@@ -53,6 +56,7 @@ class Fold:
     trace: pd.DataFrame
     moves: tuple[Move, ...]
     imputation: ImputationModel | None = None
+    inclusion: Inclusion | None = None
 
     @property
     def repetition(self) -> int:

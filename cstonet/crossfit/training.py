@@ -17,10 +17,11 @@ from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
 from cstonet.network.spec import NetworkSpec
-from cstonet.network.structure import Model, Wiring
+from cstonet.network.structure import Model, Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
+from cstonet.search.inclusion import Inclusion, pruned_inclusion
 from cstonet.search.scope import Adjustment, SearchScope
 from cstonet.search.screening import screen_rows
 from cstonet.search.search import Move, StructureSearch
@@ -69,7 +70,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     """Search (if planned) and train the starts of one fold."""
     plan, place = job.plan, Workplace(split, job.plan.seed, job.network_id, threads, monitor.check)
     imputer = None if job.gaps is None else FoldImputer.fit(job.data, job.gaps, place)
-    adjustment, wiring, moves = _wire(job, place, monitor, imputer)
+    adjustment, wiring, moves, search = _wire(job, place, monitor, imputer)
     epochs = plan.starts * sum(int(stage.epochs) for stage in job.training.stages)
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     results = train_starts(
@@ -105,18 +106,28 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
         trace=_trace_frame(job.network, split.index, results),
         moves=moves,
         imputation=None if imputer is None else imputer.model,
+        inclusion=_inclusion(
+            job,
+            adjustment.found,
+            search,
+            [results[net.start] for net in chosen],
+            len(wiring.inputs),
+        ),
     )
 
 
 def _wire(
     job: FoldJob, place: Workplace, monitor: Monitor, imputer: FoldImputer | None
-) -> tuple[Adjustment, Wiring, tuple[Move, ...]]:
-    """Find the covariates of a fold, decide how they are adjusted for, and wire the networks."""
+) -> tuple[Adjustment, Wiring, tuple[Move, ...], StructureSearch | None]:
+    """Find the covariates of a fold, decide how they are adjusted for, and wire the networks.
+
+    Also what was done for it, and the search that may be asked more.
+    """
     plan = job.plan
     data = job.data if imputer is None else imputer.data
     if plan.search is None or plan.search_network is None or job.working is None:
         inputs, moves = _screen(data, place, plan.screen)
-        return Adjustment(), Wiring.dense(job.network, inputs), moves
+        return Adjustment(), Wiring.dense(job.network, inputs), moves, None
     working = WorkingNetworks(
         data,
         dataclasses.replace(place, stop=monitor.searching(place.split.index)),
@@ -134,7 +145,30 @@ def _wire(
         used = found.weighing(search.doubtful(found))
         linear = found.of_treatment_alone
     wiring = Wiring.sparse(job.network, used, plan.network.treatment_units)
-    return Adjustment(found, used, linear), wiring, tuple(search.moves)
+    return Adjustment(found, used, linear), wiring, tuple(search.moves), search
+
+
+def _inclusion(
+    job: FoldJob,
+    found: Structure | None,
+    search: StructureSearch | None,
+    results: list[_core.TaskResult],
+    inputs: int,
+) -> Inclusion | None:
+    """What the search, or the pruning of the chosen networks, says about every covariate.
+
+    Nothing where the search has a scope of its own, and some covariates no test to pass, and
+    nothing where covariates are imputed: scores of imputed values are too sure of themselves, and
+    every refit would impute them anew.
+    """
+    if job.scope != SearchScope() or job.gaps is not None:
+        return None
+    if search is None or found is None:
+        return pruned_inclusion(results, inputs)
+    try:
+        return search.inclusion(found)
+    except NumericalError:  # of a network that only these need: the fit goes on without them
+        return None
 
 
 def _screen(

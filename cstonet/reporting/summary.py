@@ -302,37 +302,53 @@ def _note_imputed(design: AnyDesign, effects: Effects) -> Iterator[str]:
 
 def note_selection(
     plan: Plan,
-    covariates: int,
+    selection: pd.DataFrame,
     *,
     explained: str = "the treatment or the outcome",
     union: str = "Both models adjust for the covariates found for either.",
     linear: str = "",
+    false: pd.Series | None = None,
 ) -> str:
     """What it takes to be selected, and how what was found is adjusted for.
 
     Parameters
     ----------
-    plan, covariates
-        The plan, and the number of covariates.
+    plan, selection
+        The plan, and the table with one row per covariate.
     explained
         What the covariates are found to explain.
     union, linear
         What to say if models adjust for the covariates found for any, or for some by linear terms.
+    false
+        Expected number of false ones among those selected for each model; NaN: not known.
     """
     note = (
         f"Selection: the covariate was found to explain {explained} in at least three quarters of "
         "the supports; in brackets: in how many."
     )
+    if false is not None:
+        numbers = [
+            f"{_format_expected(number)} for the {model}"
+            for model, number in false.dropna().items()
+            if selection[model].any()
+        ]
+        if numbers:
+            note += f" Expected to be false among those selected: {' and '.join(numbers)}."
     if plan.adjusts_linearly:
         note += f" {linear}"
     elif plan.unites_supports:
         note += f" {union}"
+    covariates = len(selection)
     if plan.screen is not None and plan.screen < covariates:
         note += (
             f" Screened: in every fold only the {count(plan.screen)} of {count(covariates)} "
             "covariates with the largest marginal scores took part."
         )
     return note
+
+
+def _format_expected(number: float) -> str:
+    return f"{number:.1f}" if number >= 0.05 else "fewer than 0.05"
 
 
 def format_probability(p: float) -> str:

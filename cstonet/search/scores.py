@@ -43,11 +43,15 @@ def constant(columns: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A covariate proposed for a model: its score, what it was held against."""
+    """A covariate proposed for a model: its score, what it was held against.
+
+    ``main`` is its largest score among simple effects.
+    """
 
     covariate: int
     score: float
     threshold: float
+    main: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +129,14 @@ class ScoreTests:
     def statistics(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
         """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction."""
         residuals = np.column_stack(self._residuals)[:, self._owner]
-        products = np.ascontiguousarray(residuals * self._directions, np.float32)
+        return self._scores(residuals * self._directions, covariates)
+
+    def _scores(
+        self, products: NDArray[np.float64], covariates: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        narrow = np.ascontiguousarray(products, np.float32)
         return _core.score_statistics(
-            self._data, self._rows, products, self._threads, self._stop, covariates
+            self._data, self._rows, narrow, self._threads, self._stop, covariates
         )
 
     def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -196,9 +205,36 @@ class ScoreTests:
                 return None
             empty = self._empty(int(tested[k])) & (z[:, k] > 0)
             if not empty.any():
-                score = max(largest.overall[k], largest.main[k])
-                return k, Candidate(int(tested[k]), float(score), float(score - excess[k]))
+                main = float(largest.main[k])
+                score = max(float(largest.overall[k]), main)
+                return k, Candidate(int(tested[k]), score, score - float(excess[k]), main)
             z[:, k][empty] = 0
+
+    def stand_ins(self, covariate: int, score: float) -> NDArray[np.float64]:
+        """|z| that all covariates would have if a linear effect of this one were left out.
+
+        Parameters
+        ----------
+        covariate
+            The one whose effect is put back into the residuals.
+        score
+            How large, as its z.
+
+        Returns
+        -------
+        (p,)
+            The largest over the simple effects of x. Not of x²: that of a balanced dummy is
+            constant, and what is scored there is rounding error.
+        """
+        x = self._values(covariate)
+        x -= x.mean()
+        step = score * x / math.sqrt(x @ x)  # Σ step x / sqrt(Σ x²) = z
+        columns = np.flatnonzero(self._main)
+        left = [r + step * math.sqrt(np.mean(r**2)) for r in self._residuals]
+        products = np.column_stack([left[self._owner[k]] * self._directions[:, k] for k in columns])
+        z = self._scores(products, np.arange(self._data.columns))
+        largest: NDArray[np.float64] = np.abs(z[0]).max(axis=1).astype(np.float64)
+        return largest
 
     def _empty(self, covariate: int) -> NDArray[np.bool_]:
         """Which features of a covariate say nothing about it, shape (2, k).

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cstonet.network.structure import Model
 from cstonet.network.training_data import TrainingData, Workplace
-from cstonet.search.scores import Candidate, Scored, ScoreTests
+from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests
 from cstonet.search.working import Working, all_levels, weighted_tests
 
 
@@ -25,20 +25,20 @@ class Screened:
     score : (p,)
         Of every covariate, its largest for any model.
     scores
-        Those for each model, shape (p,).
+        Those for each model.
     """
 
     chosen: NDArray[np.int64]
     score: NDArray[np.float64]
-    scores: Mapping[Model, NDArray[np.float64]]
+    scores: Mapping[Model, Largest]
 
     def chosen_for(self, model: Model) -> list[Candidate]:
         """The chosen covariates whose largest score is the one for this model."""
-        last = float(self.score[self.chosen[-1]])
+        last, mine = float(self.score[self.chosen[-1]]), self.scores[model]
         return [
-            Candidate(int(j), float(self.score[j]), last)
+            Candidate(int(j), float(self.score[j]), last, float(mine.main[j]))
             for j in self.chosen
-            if self.scores[model][j] == self.score[j]
+            if mine.overall[j] == self.score[j]
         ]
 
 
@@ -52,8 +52,8 @@ def screen(tests: Mapping[Model, ScoreTests], size: int) -> Screened:
     size
         How many to keep.
     """
-    scores = {model: test.largest().overall for model, test in tests.items()}
-    best = np.max(list(scores.values()), axis=0)
+    scores = {model: test.largest() for model, test in tests.items()}
+    best = np.max([largest.overall for largest in scores.values()], axis=0)
     return Screened(np.argsort(-best, kind="stable")[:size], best, scores)
 
 

@@ -23,7 +23,7 @@ At last, covariates found for the treatment alone are asked whether they may mat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm, rankdata
 
 from cstonet.network.structure import Model, Structure
+from cstonet.search.inclusion import Inclusion, Weighed, prior_log_odds
 from cstonet.search.scope import SearchScope
 from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
 from cstonet.search.screening import screen
@@ -39,6 +40,10 @@ from cstonet.settings.options import SearchOptions
 
 Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
+# Moves that decide whether a covariate is in a model.
+_JUDGEMENTS = ("grow", "try", "keep", "prune")
+# A score that leaves no doubt: 3 of it are left if others explain 90 % of the covariate.
+_WITHOUT_DOUBT = 10.0
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
@@ -91,6 +96,9 @@ class StructureSearch:
         self._screened = screen
         self._round = 0
         self._tried: set[int] = set()
+        # The last look at a covariate, and those that proved needed when they were left out.
+        self._judged: dict[tuple[Model, int], Candidate] = {}
+        self._kept: set[tuple[Model, int]] = set()
         self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -126,12 +134,68 @@ class StructureSearch:
         each = 1 - (1 - _AIC_SIZE) ** (1 / tests.main_tests_per_covariate)
         bar = float(norm.isf(each / 2))
         found = [
-            Candidate(covariate, float(score), bar)
+            Candidate(covariate, float(score), bar, float(score))
             for covariate, score in zip(waiting, scores, strict=True)
             if score > bar
         ]
         self._record("weigh", "outcome", found)
         return tuple(candidate.covariate for candidate in found)
+
+    def inclusion(self, structure: Structure) -> Inclusion:
+        """Probabilities that covariates belong to the models, given the search that found these.
+
+        Covariates outside have the scores of the last network that all were held against, those
+        inside the scores that they were kept with when last left out.
+        """
+        self._leave_out(structure)
+        treatment, outcome = (self._weigh(structure, model) for model in ("treatment", "outcome"))
+        return Inclusion(treatment, outcome)
+
+    def _leave_out(self, structure: Structure) -> None:
+        """Score covariates anew that were never left out, unless they were admitted without doubt.
+
+        A covariate may have come in for another one that was not yet there.
+        """
+        waiting = {
+            model: [
+                j
+                for j in _supports(structure, model)[0]
+                if (model, j) not in self._kept and self._judged[model, j].score < _WITHOUT_DOUBT
+            ]
+            for model in self._scope.models
+        }
+        while any(waiting.values()):
+            tested = {model: queue.pop() for model, queue in waiting.items() if queue}
+            working = self._networks.refit(_without_all(structure, tested))
+            for model, covariate in tested.items():
+                largest = self._tests(working, model).largest([covariate])
+                self._judged[model, covariate] = replace(
+                    self._judged[model, covariate],
+                    score=float(largest.overall[0]),
+                    main=float(largest.main[0]),
+                )
+
+    def _weigh(self, structure: Structure, model: Model) -> NDArray[np.float32]:
+        known, working = self._networks.latest
+        tests = self._tests(working, model)
+        scores = tests.largest()
+        own, other = _supports(structure, model)
+        # What is outside has passed no bar; a score that has is that of a feature without content.
+        bar = self._among_all(tests.tests_per_covariate, model)
+        np.minimum(scores.overall, bar, out=scores.overall)
+        np.minimum(scores.main, scores.overall, out=scores.main)
+        for covariate in {*own, *_supports(known, model)[0]}:
+            judged = self._judged[model, covariate]
+            scores.overall[covariate], scores.main[covariate] = judged.score, judged.main
+        weighed = Weighed(
+            scores,
+            tests.tests_per_covariate,
+            tests.main_tests_per_covariate,
+            len(self._rows),
+            prior_log_odds(len(self._open), own, other),
+        )
+        rivals = {j: tests.stand_ins(j, float(scores.main[j])) for j in own}
+        return weighed.probabilities(rivals)
 
     def _grow(self, structure: Structure) -> Structure:
         """Admit covariates until there is none left to admit."""
@@ -176,10 +240,7 @@ class StructureSearch:
         kept = dict.fromkeys(waiting, 0)
         while any(waiting.values()):
             tested = {model: queue.pop(0) for model, queue in waiting.items() if queue}
-            without = structure
-            for model, covariate in tested.items():
-                without = _without(without, model, covariate)
-            working = self._networks.refit(without)
+            working = self._networks.refit(_without_all(structure, tested))
             for model, covariate in tested.items():
                 if not self._is_needed(covariate, structure, working, model):
                     kept[model] = 0
@@ -204,7 +265,8 @@ class StructureSearch:
         score, main = float(largest.overall[0]), float(largest.main[0])
         needed = self._among_few(tests.tests_per_covariate, size)
         keep = score > needed or main > self._among_few(tests.main_tests_per_covariate, size)
-        self._record("keep" if keep else "prune", model, [Candidate(covariate, score, needed)])
+        judged = Candidate(covariate, score, needed, main)
+        self._record("keep" if keep else "prune", model, [judged])
         return keep
 
     def _try_ranks(self, structure: Structure) -> Structure:
@@ -264,15 +326,16 @@ class StructureSearch:
 
     def _everywhere(self, tests: ScoreTests, model: Model) -> Largest:
         """Critical values for a search among all covariates that take part."""
+        critical = self._nowhere()
+        critical.overall[self._open] = self._among_all(tests.tests_per_covariate, model)
+        return critical
+
+    def _among_all(self, tests_per_covariate: int, model: Model) -> float:
+        """Critical value among all covariates that take part."""
         options = self._options
         margin = options.outcome_margin if model == "outcome" else options.treatment_margin
-        critical = self._nowhere()
-        critical.overall[self._open] = threshold(
-            int(self._open.sum()) * tests.tests_per_covariate,
-            len(self._rows),
-            margin,
-        )
-        return critical
+        tests = int(self._open.sum()) * tests_per_covariate
+        return threshold(tests, len(self._rows), margin)
 
     def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
         """Critical value among covariates that one of the models holds already."""
@@ -286,6 +349,10 @@ class StructureSearch:
         return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)
 
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
+        if move in _JUDGEMENTS:
+            self._judged.update({(model, c.covariate): c for c in candidates})
+            again = {(model, c.covariate) for c in candidates}
+            self._kept = self._kept | again if move == "keep" else self._kept - again
         self.moves += [
             Move(self._networks.fold, self._round, move, model, c.covariate, c.score, c.threshold)
             for c in candidates
@@ -303,3 +370,10 @@ def _without(structure: Structure, model: Model, covariate: int) -> Structure:
     """The structure with a covariate taken out of one model."""
     rest = tuple(j for j in _supports(structure, model)[0] if j != covariate)
     return structure.with_outcome(rest) if model == "outcome" else structure.with_treatment(rest)
+
+
+def _without_all(structure: Structure, covariates: dict[Model, int]) -> Structure:
+    """The structure with a covariate taken out of each of some models."""
+    for model, covariate in covariates.items():
+        structure = _without(structure, model, covariate)
+    return structure

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.network.structure import Model
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
+from cstonet.search.inclusion import WeighedFold, mean_inclusion
 from cstonet.search.scope import Adjustment
 
 # Share of the networks that must select a covariate. A covariate that stands in for another one,
@@ -18,16 +20,16 @@ from cstonet.search.scope import Adjustment
 STABLE = 0.75
 
 
-class SearchedFold(Protocol):
+class SearchedFold(WeighedFold, Protocol):
     """What the selection asks of a fold."""
-
-    @property
-    def adjustment(self) -> Adjustment:
-        """What its search found."""
 
     @property
     def networks(self) -> tuple[TrainedNetwork, ...]:
         """Its chosen networks."""
+
+    @property
+    def adjustment(self) -> Adjustment:
+        """What its search found."""
 
     @property
     def starts(self) -> tuple[TrainedNetwork, ...]:
@@ -68,6 +70,8 @@ def select(
     averaged over the chosen networks, and ``strength`` is the larger of those in models that the
     covariate was found for. A covariate of the treatment alone that is kept out of the weights has
     no path to the treatment's unit: it is selected by the search, with strength zero.
+    Where every fold can tell, ``treatment_probability`` and ``outcome_probability`` say how
+    probable it is that the covariate belongs to the model (:mod:`cstonet.search.inclusion`).
 
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
@@ -92,13 +96,27 @@ def select(
             strengths[name][net.inputs] += net.path_strength(block)
         columns[name] = votes >= STABLE * len(chosen)
     supports = len(independent)
-    for name in ("treatment", "outcome"):
+    models: tuple[Model, ...] = ("treatment", "outcome")
+    for name in models:
         columns[f"{name}_count"] = counts[name]
         columns[f"{name}_frequency"] = counts[name] / supports
+        probability = mean_inclusion(folds, name)
+        if probability is not None:
+            columns[f"{name}_probability"] = probability
         columns[f"{name}_strength"] = strengths[name] / len(chosen)
     columns["strength"] = np.max(
         [columns[f"{name}_strength"] * (counts[name] > 0) for name in counts], axis=0
     )
+    columns |= _level_columns(p, chosen, levels)
+    table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
+    return Selection(table, supports)
+
+
+def _level_columns(
+    p: int, chosen: Sequence[tuple[Adjustment, TrainedNetwork]], levels: Sequence[object]
+) -> dict[str, NDArray[np.generic]]:
+    """Selection and strength for the unit of every level but the first."""
+    columns: dict[str, NDArray[np.generic]] = {}
     for unit, level in enumerate(levels[1:]):
         votes, strength = np.zeros(p), np.zeros(p)
         for adjustment, net in chosen:
@@ -106,5 +124,4 @@ def select(
             strength[net.inputs] += net.level_strengths()[:, unit]
         columns[f"treatment[{level}]"] = votes >= STABLE * len(chosen)
         columns[f"treatment_strength[{level}]"] = strength / len(chosen)
-    table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
-    return Selection(table, supports)
+    return columns

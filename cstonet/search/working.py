@@ -123,6 +123,13 @@ class WorkingNetworks(Generic[PoolT]):
         """Called now and then; may raise to stop."""
         return self.place.stop
 
+    @property
+    def latest(self) -> tuple[Structure, Working]:
+        """The network last kept, and the supports that it is on."""
+        if self._kept is None:
+            raise RuntimeError("no network has been kept yet")
+        return self._kept
+
     def kept(self, structure: Structure, *, renew: bool = False) -> Working:
         """The network last kept if it is on this structure and not to be renewed, or a new one."""
         if renew or self._kept is None or self._kept[0] != structure:

@@ -62,3 +62,12 @@ TEST_CASE("prior: annealing is geometric and stops at its ends") {
   CHECK(annealed_spike(1e-2, 1e-4, -1.0) == 1e-2);
   CHECK_NEAR(annealed_spike(1e-2, 1e-4, 7.0), 1e-4, 1e-18);
 }
+
+TEST_CASE("prior: the slab's probability is one half at the threshold, and nearly one far out") {
+  const MixturePrior prior = mixture(1e-6, 1e-5, 1e-2);
+  CHECK_NEAR(prior.slab_probability(prior.threshold()), 0.5, 1e-10);
+  CHECK(prior.slab_probability(0.0) < 1e-6);
+  CHECK(prior.slab_probability(0.1) > 1 - 1e-12);
+  CHECK(prior.slab_probability(-0.02) == prior.slab_probability(0.02));
+  CHECK(prior.slab_probability(1e6) == 1.0);
+}

@@ -105,3 +105,23 @@ TEST_CASE("sparse: paths run through latent units, not through the treatment") {
   CHECK(reaches(spec, p, blocks[1]) == std::vector<bool>({false, false, false}));
   CHECK(reaches(spec, p, blocks[2]) == std::vector<bool>({false, false, true}));
 }
+
+TEST_CASE("sparse: the most probable path is the largest product of the slab's probabilities") {
+  const NetworkSpec spec = fixtures::small_network();
+  const auto blocks = visible_blocks(spec);
+  const MixturePrior prior{.inclusion = 0.1, .spike_variance = 1e-2, .slab_variance = 1.0};
+  Parameters p = dense(spec);
+  for (LayerParameters& theta : p.layers) theta.weights.set_zero();
+  p.layers[0].weights(0, 0) = 0.30f;  // x0 -> unit 0 -> treatment
+  p.layers[1].weights(0, 2) = 0.31f;
+  p.layers[2].weights(2, 0) = 1;  // the treatment's own effect opens no path
+  const auto s = [&](double w) { return prior.slab_probability(w); };
+  const double nothing = s(0);
+  const std::vector<double> treatment = slab_paths(spec, p, prior, blocks[0]);
+  CHECK_NEAR(treatment[0], s(0.30f) * s(0.31f), 1e-12);
+  CHECK_NEAR(treatment[1], nothing * s(0.31f), 1e-12);
+  const std::vector<double> outcome = slab_paths(spec, p, prior, blocks[2]);
+  CHECK_NEAR(outcome[0], s(0.30f) * nothing * nothing, 1e-12);
+  p.layers[0].mask(0, 0) = p.layers[0].mask(0, 1) = 0.0f;
+  CHECK(slab_paths(spec, p, prior, blocks[0])[0] == 0.0);
+}

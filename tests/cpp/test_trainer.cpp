@@ -347,3 +347,27 @@ TEST_CASE("trainer: a stop sign ends it between two minibatches") {
   CHECK_THROWS(s.run(), Interrupted);
   CHECK(s.hooks.epochs_done == 0);
 }
+
+TEST_CASE("trainer: the paths of every covariate are measured before the last pruning") {
+  Setting s;
+  const auto measured = [](const TaskResult& r, std::size_t block, Index covariate) {
+    return r.slab_paths[block][covariate];
+  };
+  s.options.stages = {stage(2, PriorKind::none, false)};
+  CHECK(s.run().slab_paths.empty());
+  s.options.stages = {stage(2, PriorKind::none, false), stage(1, PriorKind::mixture, true)};
+  s.inputs = {1, 4};  // what the network does not read has no path
+  s.spec.inputs = 2;
+  TaskResult result = s.run();
+  CHECK(result.slab_paths.size() == 2);
+  for (std::size_t block : {0, 1}) {
+    CHECK(std::ssize(result.slab_paths[block]) == kColumns);
+    CHECK(measured(result, block, 1) > 0 && measured(result, block, 4) > 0);
+    CHECK(measured(result, block, 0) == 0 && measured(result, block, 5) == 0);
+  }
+  // A second pruning finds nothing left of what the first took out.
+  s.options.prior = kPrunesAll;
+  s.options.stages = {stage(1, PriorKind::mixture, true), stage(1, PriorKind::none, true)};
+  result = s.run();
+  CHECK(measured(result, 1, 1) == 0);
+}

@@ -98,3 +98,16 @@ def test_threshold_of_the_papers_first_simulation() -> None:
 
 def test_nothing_is_pruned_where_the_slab_wins_everywhere() -> None:
     assert cstonet_seams.prior_threshold(0.99, 0.5, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_probability_of_the_slab_matches_its_twin(prior: tuple[float, float, float]) -> None:
+    w = weights_around(prior).astype(float)
+    actual = [cstonet_seams.slab_probability(x, *prior) for x in w]
+    # The log-odds are sums of terms of up to this size in float64, rounded a few times each.
+    size = 30 + 0.5 * w.max() ** 2 / prior[1]
+    expected = twins.slab_probability(w, *prior)
+    np.testing.assert_allclose(actual, expected, rtol=8 * size * np.finfo(float).eps)
+    threshold = cstonet_seams.prior_threshold(*prior)
+    if threshold > 0:
+        assert cstonet_seams.slab_probability(threshold, *prior) == pytest.approx(0.5, abs=1e-9)

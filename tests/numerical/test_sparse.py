@@ -6,7 +6,14 @@ import cstonet_seams
 import numpy as np
 import pytest
 from networks import latent, observed
-from twins_network import feeding_units, pruned_bias_masks, pruned_masks, reaches
+from twins import slab_probability
+from twins_network import (
+    feeding_units,
+    most_probable_paths,
+    pruned_bias_masks,
+    pruned_masks,
+    reaches,
+)
 
 from cstonet.network.spec import NetworkSpec
 
@@ -97,3 +104,33 @@ def test_paths_do_not_run_through_the_treatment() -> None:
     _, (treatment, outcome) = cstonet_seams.prune_and_trace(spec, weights, zero_biases(spec), 0.5)
     assert treatment == [True, False]
     assert outcome == [False, False]
+
+
+# (λ, σ0², σ1²) with thresholds of 0.42, 0.62 and 0: weights of size one lie on both sides.
+PRIORS = [(1e-3, 1e-2, 1.0), (1e-6, 1.7e-2, 0.5), (0.9, 0.5, 1.0)]
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("seed", range(10))
+def test_most_probable_paths_agree_with_brute_force(seed: int, prior: tuple[float, ...]) -> None:
+    weights = draw_weights(seed)
+    actual = cstonet_seams.most_probable_paths(NETWORK, weights, zero_biases(), *prior)
+    expected = most_probable_paths(NETWORK, [slab_probability(w, *prior) for w in weights])
+    # Log-odds below 50 in size, rounded a few times in each of four layers.
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_a_path_of_kept_weights_is_one_of_likely_weights() -> None:
+    """Every weight on it has a probability above one half, so d of them have above 2^-d."""
+    prior, seen = PRIORS[0], 0
+    threshold = cstonet_seams.prior_threshold(*prior)
+    for seed in range(20):
+        weights = draw_weights(seed)
+        _, paths = cstonet_seams.prune_and_trace(NETWORK, weights, zero_biases(), threshold)
+        best = cstonet_seams.most_probable_paths(NETWORK, weights, zero_biases(), *prior)
+        for block, layers in enumerate((2, 2, 4)):
+            reached = np.array(paths[block])
+            assert np.all(np.array(best[block])[reached] > 0.5**layers)
+            assert np.all(np.array(best[block])[~reached] < 0.5)
+            seen += np.sum(~reached)
+    assert seen > 0

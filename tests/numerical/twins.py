@@ -61,6 +61,11 @@ def prior_gradient(w: ArrayLike, inclusion: float, spike: float, slab: float) ->
     return -w * (expit(log_spike - log_slab) / spike + expit(log_slab - log_spike) / slab)
 
 
+def slab_probability(w: ArrayLike, inclusion: float, spike: float, slab: float) -> Any:
+    log_spike, log_slab = prior_parts(w, inclusion, spike, slab)
+    return expit(log_slab - log_spike)
+
+
 # --- families --------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ afford the differences Y_i - Z_i that float32 cannot.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -285,6 +286,26 @@ def reaches(spec: Any, masks: list[Array]) -> list[list[bool]]:
         [
             any(
                 _open(masks, 0, (source, *route, target))
+                for route in _routes(spec, 0, i)
+                for target in range(p.units.start, p.units.stop)
+            )
+            for source in range(spec.inputs)
+        ]
+        for i, row in enumerate(place_blocks(spec))
+        for p in row
+        if p.block.visible
+    ]
+
+
+def most_probable_paths(spec: Any, probabilities: list[Array]) -> list[list[float]]:
+    """[visible block][input]: the largest product of probabilities over paths through latents."""
+    return [
+        [
+            max(
+                math.prod(
+                    float(probabilities[k][a, b])
+                    for k, (a, b) in enumerate(itertools.pairwise((source, *route, target)))
+                )
                 for route in _routes(spec, 0, i)
                 for target in range(p.units.start, p.units.stop)
             )

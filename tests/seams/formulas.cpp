@@ -127,6 +127,9 @@ void register_formulas(py::module_& m) {
   m.def("prior_log_density", [](double w, double inclusion, double spike, double slab) {
     return mixture(inclusion, spike, slab).log_density(w);
   });
+  m.def("slab_probability", [](double w, double inclusion, double spike, double slab) {
+    return mixture(inclusion, spike, slab).slab_probability(w);
+  });
   m.def("residual", residual);
   m.def("log_density", family_log_density);
   m.def("normals", normals);

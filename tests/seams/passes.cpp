@@ -5,6 +5,7 @@
 #include "bindings/convert.hpp"
 #include "core/missing.hpp"
 #include "core/optimizer.hpp"
+#include "core/prior.hpp"
 #include "core/sghmc.hpp"
 #include "core/sparse.hpp"
 #include "seams.hpp"
@@ -159,6 +160,19 @@ py::list prune_biases(py::object network, const py::list& weights, const py::lis
   return out;
 }
 
+// Of every visible block and input: the probability of the most probable path.
+std::vector<std::vector<double>> most_probable_paths(py::object network, const py::list& weights,
+                                                     const py::list& biases, double inclusion,
+                                                     double spike, double slab) {
+  const NetworkSpec spec = network_from_python(network);
+  const Parameters parameters = parameters_from_python(spec, weights, biases);
+  const MixturePrior prior{.inclusion = inclusion, .spike_variance = spike, .slab_variance = slab};
+  std::vector<std::vector<double>> paths;
+  for (const VisibleBlock& block : visible_blocks(spec))
+    paths.push_back(slab_paths(spec, parameters, prior, block));
+  return paths;
+}
+
 }  // namespace
 
 void register_passes(py::module_& m) {
@@ -182,6 +196,7 @@ void register_passes(py::module_& m) {
                  &M::values, &M::log_weight, &M::visible, &M::variances, &M::stream, &M::steps));
   m.def("prune_and_trace", prune_and_trace);
   m.def("prune_biases", prune_biases);
+  m.def("most_probable_paths", most_probable_paths);
 }
 
 }  // namespace cstonet::seams

@@ -58,7 +58,12 @@ def arms_summary(results: ArmsResults, alpha: float) -> SummaryParts:
             note_errors(effects, plan),
             *notes_data(design, effects, _note_levels(results)),
             note_overlap(results),
-            note_selection(plan, len(results.selection), linear=_LINEAR_NOTE),
+            note_selection(
+                plan,
+                results.selection,
+                linear=_LINEAR_NOTE,
+                false=results.expected_false_selections,
+            ),
             *results.notes,
         ],
     )

@@ -59,7 +59,7 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
             *notes_data(design, effects),
             _note_density(results),
             _note_overlap(results),
-            note_selection(plan, len(results.selection)),
+            note_selection(plan, results.selection, false=results.expected_false_selections),
             *results.notes,
         ],
     )

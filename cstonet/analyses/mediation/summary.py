@@ -52,7 +52,7 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
             note_overlap(results),
             note_selection(
                 plan,
-                len(results.selection),
+                results.selection,
                 explained="the treatment, a mediator or the outcome",
                 union=_UNION_NOTE,
             ),

@@ -9,6 +9,7 @@ import pytest
 
 from cstonet.network.structure import Structure
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
+from cstonet.search.inclusion import Inclusion
 from cstonet.search.scope import Adjustment
 from cstonet.search.selection import select
 
@@ -26,6 +27,7 @@ class FakeFold:
     networks: tuple[TrainedNetwork, ...]
     starts: tuple[TrainedNetwork, ...]
     adjustment: Adjustment = PRUNED
+    inclusion: Inclusion | None = None
 
 
 def selection_of(networks, chosen):
