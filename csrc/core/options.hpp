@@ -97,7 +97,7 @@ struct TrainingOptions {
   Initializer initializer;
   double initial_bias;      // sd of the initial biases of hidden layers
   bool estimate_variance;   // visible gaussian blocks: variance from held-out rows
-  double initial_variance;  // of visible gaussian blocks (y is standardised)
+  double initial_variance;  // of gaussian outcomes; that of other visible blocks starts at one
   SamplerOptions sampler;
   PriorOptions prior;
   OptimizerOptions optimizer;

@@ -30,10 +30,12 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
       inputs_(problem.inputs),
       parameters_(problem.spec),
       blocks_(visible_blocks(problem.spec)),
-      variances_(blocks_.size(), options_.initial_variance),
+      variances_(blocks_.size(), 1.0),
       order_(task.fit_rows),
       sampler_(spec_, options_.sampler, options_.batch_size),
       optimizer_(spec_, options_.optimizer) {
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    if (blocks_[b].layer == spec_.hidden_layers()) variances_[b] = options_.initial_variance;
   const Index rows = options_.batch_size;
   batch_ = {.inputs = Panel(rows, spec_.inputs),
             .visible = Panel(rows, spec_.visible_columns()),

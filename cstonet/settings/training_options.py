@@ -183,7 +183,7 @@ class TrainingOptions:
         Estimate the variance of gaussian outcomes from held-out rows every epoch? If not, rows with
         missing covariates move with one measured on the training rows.
     initial_variance
-        That variance at the start (the outcome is standardised).
+        That variance at the start (the outcome is standardised); a dose's is one.
     sampler, prior, optimizer, stages
         See the classes.
     """

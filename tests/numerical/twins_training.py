@@ -89,7 +89,8 @@ class Training:
             o.optimizer, [w * m for w, m in zip(weights, self.masks, strict=True)], biases
         )
         self.blocks = [p for row in place_blocks(self.spec) for p in row if p.block.visible]
-        self.variances = [o.initial_variance] * len(self.blocks)
+        outcomes = sum(block.visible for block in self.spec.layers[-1])
+        self.variances = [1.0] * (len(self.blocks) - outcomes) + [o.initial_variance] * outcomes
         self.order, self.iteration = self.fit_rows, 0
         for number, stage in enumerate(o.stages):
             for epoch in range(stage.epochs):
