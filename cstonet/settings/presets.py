@@ -221,9 +221,9 @@ def stonet() -> FitOptions:
                 inclusion="auto", spike_start="auto", spike_end="auto", anneal_share=0.8
             ),
         ),
-        hidden=(16, 8, 4),
+        hidden=(12, 8, 4),
         search=None,
-        updates=5000,
+        updates=4500,
         starts=2,
         ensemble=1,
         folds=5,
