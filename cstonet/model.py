@@ -157,7 +157,8 @@ class CausalStoNet:
         Parameters
         ----------
         preset
-            ``"calibrated"`` (default) or ``"paper"``; see :func:`cstonet.settings.presets.preset`.
+            ``"calibrated"`` (default), ``"stonet"`` or ``"paper"``; see
+            :func:`cstonet.settings.presets.preset`.
         starts
             Random starts per fold.
         folds

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from cstonet.data.variables import BlockFamily
@@ -26,6 +27,7 @@ from cstonet.settings.options import (
     VarianceChoice,
     VarianceKind,
 )
+from cstonet.settings.sparsity import automatic_prior
 
 DEFAULT_RATE = 1e-2
 LARGE_BATCH, SMALL_BATCH = 100, 50
@@ -103,12 +105,21 @@ class Architecture:
     outcome_temperature: float
 
     @property
-    def label(self) -> str:
-        """Layer widths from covariates to outcome, as in ``"100-8-6-5-1"``."""
+    def widths(self) -> tuple[int, ...]:
+        """Layer widths from covariates to outcome."""
         more = [0] * len(self.hidden)
         more[self.treatment_layer - 1] = self.visible_units - 1
-        widths = [width + extra for width, extra in zip(self.hidden, more, strict=True)]
-        return "-".join(str(n) for n in (self.inputs, *widths, 1))
+        hidden = [width + extra for width, extra in zip(self.hidden, more, strict=True)]
+        return (self.inputs, *hidden, 1)
+
+    @property
+    def label(self) -> str:
+        """The widths, as in ``"100-8-6-5-1"``."""
+        return "-".join(map(str, self.widths))
+
+    def weights(self, inputs: int) -> int:
+        """Weights of the unpruned network on so many of the covariates."""
+        return sum(a * b for a, b in pairwise((inputs, *self.widths[1:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,23 +198,33 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
             f"treatment_layer={layer}, but the network has {len(hidden)} hidden layers {hidden}."
         )
     _check_validation(options)
+    network = _architecture(problem, options, hidden, layer, options.treatment_units)
+    inputs = min(problem.inputs, options.screen or problem.inputs)
     search, search_network = options.search, None
     if search is not None:
+        middle = middle_layer(search.hidden)
+        search_network = _architecture(problem, options, search.hidden, middle, "auto")
         training = resolve_training(
-            search.training, depth=len(search.hidden), rows=rows, updates=search.updates
+            search.training,
+            depth=len(search.hidden),
+            rows=rows,
+            updates=search.updates,
+            weights=search_network.weights(inputs),
         )
         adjust = adjustment(search, problem.whole_treatment_model)
         search = dataclasses.replace(search, training=training, adjust=adjust)
-        middle = middle_layer(search.hidden)
-        search_network = _architecture(problem, options, search.hidden, middle, "auto")
     variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
     if problem.no_means is not None:
         variance = influence_only(options.variance, problem.no_means)
     return Plan(
         preset=preset,
-        network=_architecture(problem, options, hidden, layer, options.treatment_units),
+        network=network,
         training=resolve_training(
-            options.training, depth=len(hidden), rows=rows, updates=options.updates
+            options.training,
+            depth=len(hidden),
+            rows=rows,
+            updates=options.updates,
+            weights=network.weights(inputs),
         ),
         search=search,
         search_network=search_network,
@@ -341,7 +362,7 @@ def _treatment_units(below: tuple[int, ...], wanted: int | Literal["auto"], visi
 
 
 def resolve_training(
-    options: TrainingOptions, *, depth: int, rows: int, updates: int
+    options: TrainingOptions, *, depth: int, rows: int, updates: int, weights: int
 ) -> TrainingOptions:
     """Training options with numbers for every ``"auto"``.
 
@@ -353,6 +374,8 @@ def resolve_training(
         Rows in an epoch.
     updates
         Parameter updates of a stage whose epochs are automatic.
+    weights
+        Weights before any is pruned.
     """
     automatic = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
     batch = min(automatic if isinstance(options.batch_size, str) else options.batch_size, rows)
@@ -364,6 +387,7 @@ def resolve_training(
         options,
         batch_size=batch,
         sampler=dataclasses.replace(options.sampler, variance=variance),
+        prior=automatic_prior(options.prior, rows=rows, weights=weights),
         stages=stages,
     )
 

@@ -64,11 +64,14 @@ class PriorOptions:
     Parameters
     ----------
     inclusion
-        λ_n, the prior probability of a weight being in the slab.
+        λ_n, the prior probability of a weight being in the slab; ``"auto"`` makes the annealing a
+        test whose critical value grows with the rows and the weights
+        (:mod:`cstonet.settings.sparsity`).
     slab_variance
         σ²_{1,n}.
     spike_start, spike_end
-        σ²_{0,n} at the start and at the end of the annealing; equal: no annealing.
+        σ²_{0,n} at the start and at the end of the annealing; equal: no annealing. ``"auto"``:
+        30/n and 0.1/n on n training rows.
     anneal_share
         Share of a stage's epochs over which the spike narrows.
     penalize_bias
@@ -76,18 +79,20 @@ class PriorOptions:
         count in the BIC.
     """
 
-    inclusion: float = 1e-6
+    inclusion: float | Auto = 1e-6
     slab_variance: float = 1.0
-    spike_start: float = 1e-2
-    spike_end: float = 1e-4
+    spike_start: float | Auto = 1e-2
+    spike_end: float | Auto = 1e-4
     anneal_share: float = 0.6
     penalize_bias: bool = False
 
     def __post_init__(self) -> None:
-        check_number(self, "inclusion", 0, 1, open_low=True, open_high=True)
+        check_number(self, "inclusion", 0, 1, open_low=True, open_high=True, auto=True)
         check_number(self, "slab_variance", 0, math.inf, open_low=True, open_high=True)
         for name in ("spike_start", "spike_end"):
-            check_number(self, name, 0, self.slab_variance, open_low=True, open_high=True)
+            check_number(
+                self, name, 0, self.slab_variance, open_low=True, open_high=True, auto=True
+            )
         check_number(self, "anneal_share", 0, 1)
         check_flag(self, "penalize_bias")
 

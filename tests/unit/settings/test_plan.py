@@ -192,3 +192,18 @@ def test_weights_leave_covariates_out_only_where_the_estimator_makes_up_for_it(w
     assert not plan.adjusts_linearly
     with pytest.raises(OptionError, match=f"adjust='linear' is not available with {what}"):
         plan_of(model, search=asked)
+
+
+def test_the_prior_is_set_from_rows_and_weights():
+    small, large = (model_of(n=n).plan("stonet").training.prior for n in (300, 3000))
+    assert large.spike_start < small.spike_start
+    assert large.spike_end < small.spike_end
+    wide = model_of(n=300, p=60).plan("stonet").training.prior
+    assert wide.inclusion < small.inclusion
+
+
+def test_weights_are_those_of_the_unpruned_network():
+    model = model_of()
+    plan = plan_of(model, hidden=(7, 5), treatment_layer=1)
+    assert plan.network.weights(6) == network_of(model, hidden=(7, 5), treatment_layer=1).n_weights
+    assert plan.network.weights(2) == 2 * 7 + 7 * 5 + 5

@@ -102,6 +102,17 @@ def test_calibrated_is_what_the_options_say():
     assert preset("calibrated") == FitOptions()
 
 
+def test_stonet_is_one_network_that_is_pruned_and_refined():
+    options = preset("stonet")
+    train, refine = options.training.stages
+    assert options.search is None
+    assert (options.ensemble, options.training.estimate_variance) == (1, True)
+    assert (train.prior, train.prune) == ("mixture", True)
+    assert (refine.prior, refine.prune) == ("slab", False)
+    prior = options.training.prior
+    assert prior.inclusion == prior.spike_start == prior.spike_end == "auto"
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_published_fits_have_nothing_of_the_calibrated_recipe(experiment):
     """One network on all covariates, the best of its starts, all rows and values as they are."""
@@ -139,5 +150,5 @@ def test_calibrated_knows_no_data_set():
 
 @pytest.mark.parametrize("name", ["Paper", "paper:", "paper:ihdp", "", None])
 def test_unknown_presets(name):
-    with pytest.raises(OptionError, match=r"Unknown preset .*calibrated, paper, paper:simulation1"):
+    with pytest.raises(OptionError, match=r"Unknown preset .*calibrated, stonet, paper, paper:"):
         preset(name)

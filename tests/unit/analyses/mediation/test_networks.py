@@ -32,7 +32,7 @@ def trained(quick_options, small_network):
     binary = rng.random(ROWS) < expit(2 * x[:, 1])
     spec = small_network(2, (6, 4), 1).with_outcomes(("gaussian", "gaussian", "bernoulli"))
     options = quick_options("search", epochs=60).training
-    training = resolve_training(options, depth=2, rows=500, updates=600)
+    training = resolve_training(options, depth=2, rows=500, updates=600, weights=100)
     data = column_scaling(x, 6.0).dataset(x, 0)
     visible = np.ascontiguousarray(np.column_stack([a, clear, vague, binary]), dtype=np.float32)
     result = _core.train(
