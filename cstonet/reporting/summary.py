@@ -342,7 +342,7 @@ def note_selection(
     if plan.screen is not None and plan.screen < covariates:
         note += (
             f" Screened: in every fold only the {count(plan.screen)} of {count(covariates)} "
-            "covariates with the largest marginal scores took part."
+            "covariates with the largest scores took part."
         )
     return note
 

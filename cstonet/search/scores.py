@@ -155,6 +155,11 @@ class ScoreTests:
             main=z[:, :, self._main].max(axis=(0, 2)).astype(np.float64),
         )
 
+    def nothing_asked(self) -> Largest:
+        """Critical values that every covariate exceeds whose score is not zero."""
+        nothing = np.zeros(self._data.columns)
+        return Largest(nothing, nothing)
+
     def admit(self, critical: Largest, *, inside: Sequence[int], most: int) -> list[Candidate]:
         """Up to ``most`` covariates whose scores exceed their critical values, best first.
 

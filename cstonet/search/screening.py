@@ -1,4 +1,9 @@
-"""Sure independence screening: the covariates of largest marginal score, in a search or without."""
+"""Sure independence screening: the covariates of largest score, in a search or without.
+
+Iterated once (Fan and Lv 2008): each model first admits a few covariates one after the other, its
+residuals are cleared of what these explain, and the rest is ranked by what is left. By marginal
+scores alone, covariates that share a factor with strong ones would crowd out weak ones.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,9 @@ from cstonet.network.structure import Model
 from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests
 from cstonet.search.working import Working, all_levels, weighted_tests
+
+# Covariates that each model admits before the rest is ranked.
+LEADERS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +60,19 @@ def screen(tests: Mapping[Model, ScoreTests], size: int) -> Screened:
     size
         How many to keep.
     """
-    scores = {model: test.largest() for model, test in tests.items()}
+    leaders: set[int] = set()
+    scores: dict[Model, Largest] = {}
+    for model, test in tests.items():
+        admitted = test.admit(test.nothing_asked(), inside=(), most=min(LEADERS, size))
+        left = test.largest()
+        for c in admitted:  # a leader's score is the one that it was admitted with
+            left.overall[c.covariate], left.main[c.covariate] = c.score, c.main
+        leaders.update(c.covariate for c in admitted)
+        scores[model] = left
     best = np.max([largest.overall for largest in scores.values()], axis=0)
-    return Screened(np.argsort(-best, kind="stable")[:size], best, scores)
+    follows = np.ones(len(best), dtype=bool)
+    follows[list(leaders)] = False
+    return Screened(np.lexsort((-best, follows))[:size], best, scores)
 
 
 def screen_rows(data: TrainingData, place: Workplace, size: int) -> Screened:

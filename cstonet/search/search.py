@@ -310,7 +310,7 @@ class StructureSearch:
         return structure.with_outcome(structure.outcome + new)
 
     def _screen(self, size: int) -> None:
-        """Sure independence screening: keep the covariates of largest marginal score."""
+        """Sure independence screening: keep the covariates of largest score."""
         working = self._networks.refit(Structure())
         screened = screen(
             {model: self._tests(working, model) for model in self._scope.models}, size

@@ -138,7 +138,7 @@ class FitOptions:
         Search for the covariates first; None trains one network on all of them and prunes it.
     screen
         Sure independence screening: in every fold only so many covariates, those with the largest
-        marginal scores, take part in the search, or enter the network if there is none; None: all
+        scores, take part in the search, or enter the network if there is none; None: all
         do.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
@@ -173,7 +173,7 @@ class FitOptions:
     """
 
     # Averages of networks want less shrinkage than the search's single ones.
-    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.2))
+    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.15, rate=2e-2))
     hidden: tuple[int, ...] | Auto = "auto"
     treatment_layer: int | Auto = "auto"
     activation: Activation = "tanh"

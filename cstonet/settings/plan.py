@@ -405,7 +405,8 @@ def _latent_variance(sampler: SamplerOptions, depth: int) -> tuple[float, ...]:
 
 def _resolve_stage(stage: StageOptions, variance: tuple[float, ...], epochs: int) -> StageOptions:
     depth = len(variance)
-    rate = (DEFAULT_RATE,) * (depth + 1) if stage.rate == "auto" else stage.rate
+    rate = DEFAULT_RATE if isinstance(stage.rate, str) else stage.rate
+    rate = rate if isinstance(rate, tuple) else (float(rate),) * (depth + 1)
     # With ε_i = σ_i a first step lands where the layer's own density alone would put it.
     step = tuple(map(math.sqrt, variance)) if stage.step == "auto" else stage.step
     _check_length("StageOptions.rate", rate, depth + 1, "layer, the outcome's included")

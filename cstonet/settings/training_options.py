@@ -141,7 +141,7 @@ class StageOptions:
     prune
         Prune at the prior's threshold when the stage ends?
     rate
-        γ_i of the layers, i = 1..h+1; ``"auto"`` is 1e-2 for every layer.
+        γ_i of the layers, i = 1..h+1, or one for all; ``"auto"`` is 1e-2.
     step
         ε_i of the latent layers, i = 1..h; ``"auto"`` is σ_i.
     rate_decay, rate_exponent
@@ -153,7 +153,7 @@ class StageOptions:
     epochs: int | Auto
     prior: Literal["none", "slab", "mixture"] = "none"
     prune: bool = False
-    rate: tuple[float, ...] | Auto = "auto"
+    rate: tuple[float, ...] | float | Auto = "auto"
     step: tuple[float, ...] | Auto = "auto"
     rate_decay: Decay = "none"
     rate_exponent: float = 1.0
@@ -164,7 +164,10 @@ class StageOptions:
         check_integer(self, "epochs", 0, 1_000_000, auto=True)
         check_choice(self, "prior")
         check_flag(self, "prune")
-        check_positive_tuple(self, "rate")
+        if isinstance(self.rate, (int, float)):
+            check_number(self, "rate", 0, math.inf, open_low=True, open_high=True)
+        else:
+            check_positive_tuple(self, "rate")
         check_positive_tuple(self, "step")
         check_choice(self, "rate_decay")
         check_choice(self, "step_decay")
@@ -216,7 +219,7 @@ class TrainingOptions:
         check_kind(self, "optimizer", OptimizerOptions)
 
 
-def ridge(slab_variance: float) -> TrainingOptions:
+def ridge(slab_variance: float, rate: float | Auto = "auto") -> TrainingOptions:
     """Training with the slab of the prior alone, one stage with a rate that falls to zero.
 
     Latent variables are sampled at temperature one with steps σ_i; coupled chains take the sampling
@@ -224,6 +227,6 @@ def ridge(slab_variance: float) -> TrainingOptions:
     anybody's units.
     """
     return TrainingOptions(
-        stages=(StageOptions(epochs="auto", prior="slab", rate_decay="cosine"),),
+        stages=(StageOptions(epochs="auto", prior="slab", rate=rate, rate_decay="cosine"),),
         prior=PriorOptions(slab_variance=slab_variance, spike_start=1e-4, spike_end=1e-4),
     )

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet import _core
 from cstonet.network.structure import Structure
-from cstonet.network.training_data import TrainingData
+from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.screening import screen_rows, without_covariates
 from cstonet.search.working import WorkingNetworks
 from cstonet.settings.presets import preset
@@ -67,7 +68,7 @@ def test_so_many_covariates_enter_the_network(results):
 
 def test_the_summary_says_so(results):
     text = " ".join(results.summary().as_text().split())
-    assert "only the 20 of 300 covariates with the largest marginal scores took part" in text
+    assert "only the 20 of 300 covariates with the largest scores took part" in text
 
 
 def test_threads_do_not_change_a_bit(data, options, results):
@@ -108,6 +109,25 @@ def test_a_dose_is_screened_too(data, options):
     for covariates in entered(results):
         assert len(covariates) == KEPT
         assert {"x5", "x9"} <= covariates
+
+
+def test_strong_covariates_do_not_crowd_out_weak_ones():
+    """All share a factor: by their marginal scores, 60 that act on nothing precede x2."""
+    rng = np.random.default_rng(4)
+    n, p = 600, 61
+    X = rng.normal(size=(n, p)) + 1.5 * rng.normal(size=(n, 1))
+    treat = rng.random(n) < 0.5
+    y = 3 * X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=n)
+    visible = np.column_stack([treat, (y - y.mean()) / y.std()]).astype(np.float32)
+    covariates = _core.Dataset(X, X.mean(axis=0), 1 / X.std(axis=0), np.inf, 2**30)
+    data = TrainingData(covariates, visible, np.ones(n, np.float32), ("gaussian",))
+    everything = np.arange(n)
+    nothing = everything[:0]
+    place = Workplace(Split(0, 0, 0, everything, nothing, nothing), 1, 0, 1, None)
+    residual = without_covariates(data, everything).outcome[0].residual
+    marginal = np.abs((X - X.mean(axis=0)).T @ residual) / X.std(axis=0)
+    assert np.argsort(-marginal).tolist().index(1) > 30
+    assert screen_rows(data, place, 4).chosen[:2].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("levels", [2, 3])

@@ -190,7 +190,7 @@ def test_screening_bounds_what_takes_part(data, options, results):
         assert not (moves["move"] == "screen").any()
     assert screened.plan.screen == 2
     text = " ".join(screened.summary().as_text().split())
-    assert "only the 2 of 600 covariates with the largest marginal scores took part" in text
+    assert "only the 2 of 600 covariates with the largest scores took part" in text
 
 
 NO_MARGINAL_EFFECT = {
