@@ -44,7 +44,8 @@ def test_curve_and_its_table(simulation, fitted):
 def test_options_of_the_curve(fitted):
     wide = fitted.dose_response(5.0, bandwidth=3.0)
     assert wide.bandwidth == 3.0
-    assert wide.table["se"].iloc[0] < fitted.dose_response(5.0, bandwidth=0.2).table["se"].iloc[0]
+    narrow, narrower = (fitted.dose_response(5.0, bandwidth=h).table["se"] for h in (0.5, 0.05))
+    assert narrow.iloc[0] < narrower.iloc[0]
     assert fitted.dose_response(trim=0.2).support[0] > fitted.dose_response().support[0]
     for option in (
         {"alpha": 1.5}, {"trim": 0.5}, {"bandwidth": 0.0}, {"bandwidth": np.nan},
