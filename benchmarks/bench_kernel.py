@@ -4,6 +4,8 @@
 (b) Two starts on two threads over one start on one thread.
 (c) Seconds outside the kernel when 20 000 numeric columns are fitted by formula.
 (d) Seconds from Ctrl-C to KeyboardInterrupt.
+(e) An epoch that samples at temperature one, coupled, over one at temperature zero.
+(f) The same for the processor time of a whole default fit.
 
 Prints a table and writes benchmarks/results/kernel.json. Asserts nothing: a busy machine is no
 defect.
@@ -24,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from peers import at_temperature
 from threadpoolctl import threadpool_limits
 
 import cstonet as cs
@@ -162,6 +165,40 @@ def epoch_ratio(name: str, model: cs.CausalStoNet) -> tuple[float, float, float]
     )
 
 
+def temperature_ratio(model: cs.CausalStoNet) -> float:
+    """Median ratio of an epoch at temperature one, with coupled chains, to one at zero.
+
+    Epochs are differences of runs, as above; shorter and longer runs of both alternate.
+    """
+    few, many = 2, 22
+    ratios = []
+    for _ in range(REPETITIONS):
+        taken = []
+        for temperature in (1.0, 0.0):
+            short, long = (
+                train_seconds(model, options.replace(**at_temperature(options, temperature)), 1)
+                for options in (with_epochs("calibrated", few), with_epochs("calibrated", many))
+            )
+            taken.append(long - short)
+        ratios.append(taken[0] / taken[1])
+    return statistics.median(ratios)
+
+
+def whole_fit_ratio() -> float:
+    """Processor time of a default fit of 1000 units over the same at temperature zero."""
+    simulation = cs.datasets.simulation1(n=1000, p=50, seed=1)
+    cold = at_temperature(preset("calibrated"), 0.0)
+    ratios = []
+    for _ in range(3):
+        taken = []
+        for changes in ({}, cold):
+            began = time.process_time()
+            cs.fit(simulation.formula, simulation.data, seed=1, n_jobs=1, **changes)
+            taken.append(time.process_time() - began)
+        ratios.append(taken[0] / taken[1])
+    return statistics.median(ratios)
+
+
 def two_threads_ratios(model: cs.CausalStoNet) -> tuple[float, float]:
     """Two starts on two threads over one start on one: time, and processor time per start.
 
@@ -250,6 +287,8 @@ def main() -> None:
             "(c) outside the kernel, p = 20 000", seconds_outside_kernel(20_000, 1000), "s", 1.0
         ),
         Figure("(d) Ctrl-C to KeyboardInterrupt", seconds_to_interrupt(model), "s", 0.1),
+        Figure("(e) epoch, temperature one / zero", temperature_ratio(model), "x", 1.15),
+        Figure("(f) default fit, one / zero", whole_fit_ratio(), "x", 1.2),
     ]
     about = machine()
     print(", ".join(f"{key} {value}" for key, value in about.items()))

@@ -1,4 +1,4 @@
-"""Missing covariates: imputation at random and not at random beside complete data and short cuts.
+r"""Missing covariates: imputation at random and not at random beside complete data and short cuts.
 
 The must-show list, on the paper's second simulation::
 
@@ -12,8 +12,13 @@ The must-show list, on the paper's second simulation::
 values missing not at random; ``share`` removes 5, 10, 20 and 40 % of x1 depending on treatment and
 outcome; ``many`` has twenty incomplete columns, three of them with levels. Methods: ``complete``
 fits the data before values were removed, ``drop`` complete cases, ``mean`` means in the gaps,
-``mar`` and ``mnar`` impute. Results are appended to ``missing.jsonl``; a run is resumed by the same
-command.
+``mar`` and ``mnar`` impute, all with the default preset; ``mar@stonet`` or ``mar@paper/starts=1``
+with another one::
+
+    python benchmarks/missing.py --holes mcar,paper --n 12000 --seeds 801:810 \
+        --methods complete@stonet,mar@stonet,mnar@stonet
+
+Results are appended to ``missing.jsonl``; a run is resumed by the same command.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ import numpy as np
 import pandas as pd
 from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
 from loaders import truths_of
-from peers import recipe_of
+from peers import Preset
 
 import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2
@@ -76,31 +81,58 @@ class HoleCase:
 
 @dataclass(frozen=True, slots=True)
 class HoleMethod:
-    """A way to deal with the holes, then the package's default fit."""
+    """A way to deal with the holes, then a fit of the package.
+
+    Parameters
+    ----------
+    name : str
+        One of METHODS, maybe with "@" and a preset as accuracy.py names them.
+    """
 
     name: str
 
     @property
+    def kind(self) -> str:
+        """What is done about the holes."""
+        return self.name.partition("@")[0]
+
+    @property
+    def fit(self) -> Preset:
+        """The preset, with its changes."""
+        return Preset(self.name.partition("@")[2] or "calibrated")
+
+    @property
     def recipe(self) -> str:
         """What the results depend on."""
-        return recipe_of("calibrated")
+        return self.fit.recipe
 
     def prepare(self) -> None:
-        """Nothing to do."""
+        """Refuse what is unknown."""
+        if self.kind not in METHODS:
+            raise ValueError(f"{self.kind!r} is none of {', '.join(METHODS)}")
+        self.fit.prepare()
 
     def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
         """AIPW with the fitted networks."""
-        data, missing = problem.data, self.name
-        if self.name == "complete" and isinstance(problem, HoleProblem):
+        data, missing = problem.data, self.kind
+        if self.kind == "complete" and isinstance(problem, HoleProblem):
             data, missing = problem.complete, "raise"
-        elif self.name == "mean":
+        elif self.kind == "mean":
             numbers = data.select_dtypes("float")
             data, missing = data.fillna(numbers.mean()), "raise"
             data = data.fillna(data.mode().iloc[0])
-        results = cs.fit(FORMULA, data, missing=missing, seed=seed, n_jobs=threads)
+        results = cs.fit(
+            FORMULA,
+            data,
+            missing=missing,
+            preset=self.fit.preset,
+            seed=seed,
+            n_jobs=threads,
+            **self.fit.changes,
+        )
         effect, table = results.effect("ATE"), results.selection
         # Rows that were dropped have no estimate of their own effect.
-        cate = None if self.name == "drop" else results.cate().to_numpy()
+        cate = None if self.kind == "drop" else results.cate().to_numpy()
         return Estimate(
             ate=effect.estimate,
             se=effect.se,
@@ -167,18 +199,22 @@ def drifts(records: list[Record]) -> list[Drift]:
     return sorted(found, key=lambda drift: (drift.method, drift.percent))
 
 
+def by_preset_and_kind(name: str) -> tuple[str, int]:
+    """Sorts the default before other presets, and what is done about holes in its usual order."""
+    kind, _, preset = name.partition("@")
+    return preset, METHODS.index(kind)
+
+
 def report(records: list[Record]) -> str:
     """A table per group: errors against the rows' own mean effect, coverage of the population's."""
     groups, lines = group_results(records), []
     for group, methods in groups.items():
-        lines += ["", group, f"{'':10}{'sets':>5}{'MAE':>9}{'ratio':>7}{'bias':>9}{'(se)':>9}"]
+        lines += ["", group, f"{'':24}{'sets':>5}{'MAE':>9}{'ratio':>7}{'bias':>9}{'(se)':>9}"]
         lines[-1] += f"{'SE':>8}{'cover':>7}{'FSR':>6}{'NSR':>6}{'time':>6}"
         # Fits of complete data lent by another group count for the seeds of this one only.
         seeds = {s for name, fits in methods.items() if name != "complete" for s in fits}
         seeds = seeds or set(methods["complete"])
-        for method in METHODS:
-            if method not in methods:
-                continue
+        for method in sorted(methods, key=by_preset_and_kind):
             mine = {s: r for s, r in methods[method].items() if s in seeds}
             base = methods.get("complete", mine)
             rows, both = list(mine.values()), sorted(set(mine) & set(base))
@@ -195,7 +231,7 @@ def report(records: list[Record]) -> str:
             missed = sum(c["missed"] for c in counts) / max(sum(c["true"] for c in counts), 1)
             spread = error.std(ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.nan
             lines.append(
-                f"{method:10}{len(rows):5}{np.abs(error).mean():9.4f}"
+                f"{method:24}{len(rows):5}{np.abs(error).mean():9.4f}"
                 f"{own / other:7.2f}{error.mean():9.4f}"
                 f"{spread:9.4f}{np.mean([r['se'] for r in rows]):8.4f}{covered:7.2f}"
                 f"{false:6.2f}{missed:6.2f}{seconds:6.2f}"

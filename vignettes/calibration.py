@@ -42,7 +42,7 @@ from cstonet.settings.presets import preset
 # | width of the network | the cube root of the training rows | the slab's ridge bounds the complexity, not the width |
 # | epochs and minibatch | the training rows | about the same number of updates at every sample size |
 #
-# Constants: the slab's variance 0.2 (0.1 in the search), the rate 0.01 that falls to zero, 4000
+# Constants: the slab's variance 0.15 (0.1 in the search), the rate 0.02 (0.01) that falls to zero, 4000
 # updates (2400 in the search), margins of 0.1 (outcome) and 1 (treatment) on the search's
 # thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
 # covariate's values.
