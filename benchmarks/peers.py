@@ -19,7 +19,7 @@ from common import FORMULA, Z95, Estimate, Problem
 import cstonet as cs
 from cstonet.estimators import Effects, Nuisances, estimate_target
 from cstonet.settings.options import FitOptions, TrainingOptions
-from cstonet.settings.presets import preset
+from cstonet.settings.presets import PRESETS, preset
 
 FOLDS = 5
 
@@ -53,6 +53,12 @@ def recipe_of(name: str) -> str:
     """Version, method and a digest of a preset's options: same recipe, same results."""
     digest = hashlib.sha256(repr(preset(name)).encode()).hexdigest()
     return f"{cs.__version__}-{METHOD}-{digest[:8]}"
+
+
+def preset_of(method: str) -> str:
+    """The preset behind a method's name, such as "mar@stonet/starts=1"; else the default."""
+    name = (method.partition("@")[2] or method).partition("/")[0]
+    return name if name in PRESETS else "calibrated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,7 @@ def swept_pair(case: Case, options: SamplerOptions, step: list[float]) -> tuple[
     """The chain and its shadow by the definition: the same normals, with and without pull."""
     pair = case.twin(options.variance), case.twin(options.variance, pull=False)
     for twin in pair:
-        twin.sweep(
-            sweeps=options.sweeps,
-            friction=options.friction,
-            temperature=options.temperature,
-            step=step,
-            noise=antithetic_noise,
-        )
+        twin.sweep(options, step, antithetic_noise)
     return pair
 
 

@@ -35,13 +35,7 @@ def settings(case: Case, schedule: str) -> tuple[SamplerOptions, list[float]]:
 
 def swept_twin(case: Case, options: SamplerOptions, step: list[float]) -> Chain:
     twin = case.twin(options.variance)
-    twin.sweep(
-        sweeps=options.sweeps,
-        friction=options.friction,
-        temperature=options.temperature,
-        step=step,
-        noise=kernel_noise,
-    )
+    twin.sweep(options, step, kernel_noise)
     return twin
 
 

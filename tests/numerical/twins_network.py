@@ -172,23 +172,18 @@ class Chain:
                     )
         return total
 
-    def sweep(
-        self, *, sweeps: int, friction: float, temperature: float, step: Any, noise: Noise
-    ) -> None:
-        """SGHMC from layer h to layer 1, `sweeps` (t_MC) times, velocities zero at the start."""
+    def sweep(self, sampler: Any, step: Any, noise: Noise) -> None:
+        """SGHMC from layer h to layer 1, t_MC times, velocities zero at the start."""
+        friction, scale = sampler.friction, np.sqrt(2 * sampler.friction * sampler.temperature)
         velocity = [np.zeros_like(y) for y in self.y]
-        for sweep in range(sweeps):
+        for sweep in range(sampler.sweeps):
             for i in reversed(range(self.depth - 1)):
                 units = latent_units(self.spec, i)
                 own = -(self.y[i] - self.predictor(i)[:, :units]) / self.latent_variance[i]
                 above = self.residual(i + 1) @ self.w[i + 1][:units].T
                 gradient = own + self.psi.slope(self.y[i]) * above
                 e = noise(sweep, i, len(self.x), len(self.b[i]))[:, :units]
-                velocity[i] = (
-                    (1 - friction) * velocity[i]
-                    + step[i] * gradient
-                    + np.sqrt(2 * friction * temperature) * e
-                )
+                velocity[i] = (1 - friction) * velocity[i] + step[i] * gradient + scale * e
                 self.y[i] = self.y[i] + step[i] * velocity[i]
 
     def gradients(self, row_weight: Array) -> list[tuple[Array, Array]]:
@@ -282,30 +277,25 @@ def _living_units(spec: Any, large: list[Array]) -> list[Array]:
 
 def reaches(spec: Any, masks: list[Array]) -> list[list[bool]]:
     """[visible block][input]: is there a path of kept weights through latent units?"""
-    return [
-        [
-            any(
-                _open(masks, 0, (source, *route, target))
-                for route in _routes(spec, 0, i)
-                for target in range(p.units.start, p.units.stop)
-            )
-            for source in range(spec.inputs)
-        ]
-        for i, row in enumerate(place_blocks(spec))
-        for p in row
-        if p.block.visible
-    ]
+    return _over_paths(spec, lambda path: _open(masks, 0, path), any)
 
 
 def most_probable_paths(spec: Any, probabilities: list[Array]) -> list[list[float]]:
     """[visible block][input]: the largest product of probabilities over paths through latents."""
+
+    def product(path: tuple[int, ...]) -> float:
+        steps = enumerate(itertools.pairwise(path))
+        return math.prod(float(probabilities[k][a, b]) for k, (a, b) in steps)
+
+    return _over_paths(spec, product, max)
+
+
+def _over_paths(spec: Any, value: Any, combine: Any) -> Any:
+    """[visible block][input]: the values of all paths through latent units, combined."""
     return [
         [
-            max(
-                math.prod(
-                    float(probabilities[k][a, b])
-                    for k, (a, b) in enumerate(itertools.pairwise((source, *route, target)))
-                )
+            combine(
+                value((source, *route, target))
                 for route in _routes(spec, 0, i)
                 for target in range(p.units.start, p.units.stop)
             )

@@ -125,13 +125,7 @@ class Training:
 
         chains = [self.chain(rows)] + ([self.chain(rows, pull=False)] if coupled else [])
         for chain in chains:
-            chain.sweep(
-                sweeps=sampler.sweeps,
-                friction=sampler.friction,
-                temperature=sampler.temperature,
-                step=step,
-                noise=noise,
-            )
+            chain.sweep(sampler, step, noise)
         gradient = chains[0].gradients(weight)
         for shadow in chains[1:]:
             pairs = zip(gradient, shadow.gradients(weight), strict=True)

@@ -221,6 +221,9 @@ def test_ranges_and_methods_of_the_command_line():
     assert cold.changes["starts"] == 1
     assert cold.changes["training"].sampler.temperature == 0
     assert cold.changes["search"].training.sampler.temperature == 0
+    names = ("mar@stonet/starts=1", "stonet", "paper:acic/folds=2", "mnar", "bart")
+    presets = ["stonet", "stonet", "paper:acic", "calibrated", "calibrated"]
+    assert [peers.preset_of(name) for name in names] == presets
     for wrong in ("calibrated/folds=two", "calibrated/folds=-1", "calibrated/seed=1"):
         with pytest.raises(argparse.ArgumentTypeError, match="no peer"):
             peers.parse_methods(wrong)
