@@ -69,12 +69,12 @@ follows the latent variables' gradient where the default samples them. "calibrat
 default before it sampled, "stonet" the paper's method with constants from the data, "paper:…"
 Algorithm A1 with the settings published for an experiment. These suit n ≫ p: on simulation 1 with
 p = 1000 they keep hundreds of covariates, most of which started above the prior's threshold, and
-the effects that they give are of no use. Peers: DoubleML's interactive regression model with 5 folds and
-LightGBM (300 trees, learning rate 0.05; "-stopped": growth stops when a held-out tenth of the
-rows no longer gains) or the lasso and L1 logistic regression with cross-validated penalties;
-EconML's CausalForestDML (mean of its effects with its interval; "-dr": its doubly robust mean
-effect); stochtree's BART with the treatment as a covariate (10 grow-from-root sweeps, 200
-burn-in, 1000 draws), whose interval is that of the effect on the rows at hand. On Twins the
+the effects that they give are of no use. Peers: DoubleML's interactive regression model with 5
+folds and LightGBM (300 trees, learning rate 0.05; "-stopped": growth stops when a held-out tenth
+of the rows no longer gains) or the lasso and L1 logistic regression with cross-validated
+penalties; EconML's CausalForestDML (mean of its effects with its interval; "-dr": its doubly
+robust mean effect); stochtree's BART with the treatment as a covariate (10 grow-from-root sweeps,
+200 burn-in, 1000 draws), whose interval is that of the effect on the rows at hand. On Twins the
 oracle has the true propensity, and risks by logistic regression on both outcomes of all pairs.
 """
 

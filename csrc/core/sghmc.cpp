@@ -114,7 +114,8 @@ void BackwardSampler::draw(Index i, const RandomStream& random, std::uint32_t it
   Panel& normal = latent_[i].normal;
   if (!coupled_) return random.normals(Purpose::latent, iteration, stream, normal.flat());
   // Antithetic rows: the second half has the first half's normals with the other sign. Each row's
-  // law is the same, what is odd in the noise cancels in the sum, and half the draws are saved.
+  // law is the same, what is odd in the noise and common to a pair cancels in the sum, and half the
+  // draws are saved.
   const Index half = (normal.rows() + 1) / 2;
   const std::span<float> drawn = normal.flat().first(half * normal.stride());
   random.normals(Purpose::latent, iteration, stream, drawn);

@@ -328,12 +328,12 @@ def note_selection(
     )
     if false is not None:
         numbers = [
-            f"{_format_expected(number)} for the {model}"
+            f"{model} {_format_expected(number)}"
             for model, number in false.dropna().items()
             if selection[model].any()
         ]
         if numbers:
-            note += f" Expected to be false among those selected: {' and '.join(numbers)}."
+            note += f" Expected number of false selections: {', '.join(numbers)}."
     if plan.adjusts_linearly:
         note += f" {linear}"
     elif plan.unites_supports:
@@ -348,7 +348,7 @@ def note_selection(
 
 
 def _format_expected(number: float) -> str:
-    return f"{number:.1f}" if number >= 0.05 else "fewer than 0.05"
+    return f"{number:.1f}" if number >= 0.05 else "< 0.05"
 
 
 def format_probability(p: float) -> str:

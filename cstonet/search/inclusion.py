@@ -11,9 +11,10 @@ bound. Prior odds are
 - of any other: as many as were found, and at least one, among the rest.
 
 A covariate that was found may stand in for another one that is correlated with it. If its effect
-is put back into the residuals, others have scores as well, and the effect is that of one of them
-or of none: the single-effect model of Wang, Sarkar, Carbonetto and Stephens (2020). Its
-probability is its share, o_j / (1 + o_j + Σ o_k), in the posterior odds o of all.
+is put back into the residuals, others have scores as well, and the effect, if there is one, is that
+of one of them: the single-effect model of Wang, Sarkar, Carbonetto and Stephens (2020). Its
+probability is that of an effect times its share o_j / (o_j + Σ o_k) in the odds of all, the o's by
+the scores with the effect put back; the rest of the effect's probability goes to the others.
 
 Where networks are pruned instead, the weights say it: each belongs to the slab with some posterior
 probability, and a covariate to a model if a path of such weights leads there. The most probable
@@ -32,7 +33,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from cstonet.network.structure import Model
 from cstonet.network.trained import OUTCOME, TREATMENT
@@ -117,21 +118,39 @@ class Weighed:
         Parameters
         ----------
         rivals
-            Of every covariate in the model: what the scores of simple effects are without it, (p,).
+            Of every covariate in the model: the scores of simple effects, its own included, with
+            its effect put back into the residuals, (p,).
         """
-        posterior = self.log_odds + np.logaddexp(
-            self._log_factor(self.scores.overall, self.tests), self._simple(self.scores.main)
-        )
-        inside = list(rivals)
+        effect = expit(self.log_odds + self._log_factors(self.scores.overall, self.scores.main))
+        probabilities = effect.copy()
+        inside, nobodys = list(rivals), np.ones_like(effect)
         for covariate, scores in rivals.items():
-            others = self.log_odds + self._simple(scores)
-            others[inside] = -np.inf
-            posterior[covariate] -= np.logaddexp(0.0, np.logaddexp.reduce(others))
-        probabilities: NDArray[np.float32] = expit(posterior).astype(np.float32)
-        return probabilities
+            odds = self.log_odds + self._log_factors(scores, scores)
+            own = odds[covariate]
+            if self.scores.overall[covariate] > self.scores.main[covariate]:
+                # No simple effect: how others would stand in for that is not known.
+                alone = self._log_factors(self.scores.overall, scores)[covariate]
+                own = max(own, self.log_odds[covariate] + alone)
+            odds[inside] = -np.inf
+            odds[covariate] = own
+            share = effect[covariate] * softmax(odds)
+            probabilities[covariate] = share[covariate]
+            share[covariate] = 0.0
+            nobodys *= 1 - share
+        rest = np.ones(len(effect), dtype=bool)
+        rest[inside] = False
+        probabilities[rest] = 1 - ((1 - probabilities) * nobodys)[rest]
+        narrow: NDArray[np.float32] = probabilities.astype(np.float32)
+        return narrow
 
-    def _simple(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._log_factor(z, self.main_tests)
+    def _log_factors(
+        self, overall: NDArray[np.float64], main: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Log Bayes factors of any effect, given the largest scores over all and simple ones."""
+        factors: NDArray[np.float64] = np.logaddexp(
+            self._log_factor(overall, self.tests), self._log_factor(main, self.main_tests)
+        )
+        return factors
 
     def _log_factor(self, z: NDArray[np.float64], tests: int) -> NDArray[np.float64]:
         """Log Bayes factors if the largest of some scores stands for half of the ways in."""

@@ -190,6 +190,16 @@ class ScoreTests:
             self._clear(candidate.covariate, z[:, k])
         return admitted
 
+    def settle(self) -> None:
+        """Clear the residuals of the simple directions alone, as a refit would after an admission.
+
+        Where an admitted covariate is a confounder, what is left depends on the treatment, and a
+        covariate that is nearly constant would score that.
+        """
+        for owner, residual in enumerate(self._residuals):
+            simple = self._directions[:, self._main & (self._owner == owner)]
+            residual -= simple @ np.linalg.lstsq(simple, residual, rcond=None)[0]
+
     def _best(
         self,
         z: NDArray[np.float32],

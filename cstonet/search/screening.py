@@ -42,7 +42,7 @@ class Screened:
 
     def chosen_for(self, model: Model) -> list[Candidate]:
         """The chosen covariates whose largest score is the one for this model."""
-        last, mine = float(self.score[self.chosen[-1]]), self.scores[model]
+        last, mine = float(self.score[self.chosen].min()), self.scores[model]
         return [
             Candidate(int(j), float(self.score[j]), last, float(mine.main[j]))
             for j in self.chosen
@@ -51,19 +51,23 @@ class Screened:
 
 
 def screen(tests: Mapping[Model, ScoreTests], size: int) -> Screened:
-    """The covariates of largest score for any of the models.
+    """The covariates of largest score for any of the models, its leaders first.
 
     Parameters
     ----------
     tests
-        Of models without covariates.
+        Of models without covariates. Used up: their residuals are cleared of the leaders.
     size
         How many to keep.
     """
     leaders: set[int] = set()
     scores: dict[Model, Largest] = {}
     for model, test in tests.items():
-        admitted = test.admit(test.nothing_asked(), inside=(), most=min(LEADERS, size))
+        admitted: list[Candidate] = []
+        for _ in range(min(LEADERS, size)):
+            inside = [c.covariate for c in admitted]
+            admitted += test.admit(test.nothing_asked(), inside=inside, most=1)
+            test.settle()
         left = test.largest()
         for c in admitted:  # a leader's score is the one that it was admitted with
             left.overall[c.covariate], left.main[c.covariate] = c.score, c.main

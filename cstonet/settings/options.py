@@ -137,9 +137,9 @@ class FitOptions:
     search
         Search for the covariates first; None trains one network on all of them and prunes it.
     screen
-        Sure independence screening: in every fold only so many covariates, those with the largest
-        scores, take part in the search, or enter the network if there is none; None: all
-        do.
+        Sure independence screening: in every fold only so many covariates take part in the search,
+        or enter the network if there is none: a few that explain most, one after the other, and
+        those with the largest scores for what these leave. None: all do.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
     starts

@@ -44,6 +44,7 @@ def automatic_prior(prior: PriorOptions, *, rows: int, weights: int) -> PriorOpt
         start = min(_WIDE / rows, _WIDEST_SHARE_OF_SLAB * prior.slab_variance)
     if isinstance(end, str):
         end = min(_NARROW / rows, start)
+    start = max(start, end)  # a spike does not widen
     return dataclasses.replace(prior, inclusion=inclusion, spike_start=start, spike_end=end)
 
 

@@ -38,7 +38,7 @@ class SamplerOptions:
         1 samples the latent variables' posterior, 0 follows its gradient.
     coupled
         Subtract from the parameters' gradient that of a shadow chain, which has the same random
-        numbers and feels no observation? It takes the sampling noise, not the signal.
+        numbers and feels no observation? This removes the sampling noise and leaves the signal.
     variance
         σ_i² of the latent layers, i = 1..h.
     """

@@ -62,14 +62,20 @@ def test_scores_as_large_as_chance_makes_them_say_no():
 
 
 def test_a_covariate_shares_its_effect_with_those_that_could_stand_in_for_it():
-    """Two with equal scores and equal odds are equally likely; a third is inside and no rival."""
+    """Two with equal scores and odds are equally likely, though one was found; the third is in."""
     evidence = weighed([0.0, 9.0, 12.0], [0.0, 9.0, 12.0], [-3.0] * 3, tests=4)
-    alone = {1: np.array([0.0, 9.0, 50.0]), 2: np.zeros(3)}
-    twins = {1: np.array([9.0, 9.0, 50.0]), 2: np.zeros(3)}
+    alone = {1: np.array([0.0, 8.0, 50.0]), 2: np.array([0.0, 0.0, 11.0])}
+    twins = {1: np.array([8.0, 8.0, 50.0]), 2: np.array([0.0, 0.0, 11.0])}
     assert evidence.probabilities(alone)[1] > 0.99
-    # Its own simple effect counts twice, among the simple effects and among all.
-    assert evidence.probabilities(twins)[1] == pytest.approx(2 / 3, abs=1e-3)
-    assert evidence.probabilities(twins)[2] > 0.99
+    shared = evidence.probabilities(twins)
+    # Scores with the effect put back are smaller, those of all of them.
+    np.testing.assert_allclose(shared, [0.5, 0.5, 1], atol=1e-3)
+
+
+def test_what_is_no_simple_effect_is_its_own():
+    """Others' scores are known for simple effects only."""
+    evidence = weighed([0.0, 9.0], [0.0, 1.0], [-3.0] * 2)
+    assert evidence.probabilities({1: np.array([2.0, 1.0])})[1] > 0.99
 
 
 def test_larger_scores_are_never_less_probable():

@@ -111,23 +111,43 @@ def test_a_dose_is_screened_too(data, options):
         assert {"x5", "x9"} <= covariates
 
 
+def screened(X, treat, y, size, rows=None):
+    """The training data, and what a screening on some rows leaves, best first."""
+    n = len(y)
+    visible = np.column_stack([treat, (y - y.mean()) / y.std()]).astype(np.float32)
+    scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    covariates = _core.Dataset(X, X.mean(axis=0), 1 / scale, np.inf, 2**30)
+    data = TrainingData(covariates, visible, np.ones(n, np.float32), ("gaussian",))
+    rows = np.arange(n) if rows is None else rows
+    place = Workplace(Split(0, 0, 0, rows, rows[:0], rows[:0]), 1, 0, 1, None)
+    return data, screen_rows(data, place, size).chosen.tolist()
+
+
 def test_strong_covariates_do_not_crowd_out_weak_ones():
     """All share a factor: by their marginal scores, 60 that act on nothing precede x2."""
     rng = np.random.default_rng(4)
     n, p = 600, 61
     X = rng.normal(size=(n, p)) + 1.5 * rng.normal(size=(n, 1))
-    treat = rng.random(n) < 0.5
     y = 3 * X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=n)
-    visible = np.column_stack([treat, (y - y.mean()) / y.std()]).astype(np.float32)
-    covariates = _core.Dataset(X, X.mean(axis=0), 1 / X.std(axis=0), np.inf, 2**30)
-    data = TrainingData(covariates, visible, np.ones(n, np.float32), ("gaussian",))
-    everything = np.arange(n)
-    nothing = everything[:0]
-    place = Workplace(Split(0, 0, 0, everything, nothing, nothing), 1, 0, 1, None)
-    residual = without_covariates(data, everything).outcome[0].residual
+    data, chosen = screened(X, rng.random(n) < 0.5, y, 4)
+    residual = without_covariates(data, np.arange(n)).outcome[0].residual
     marginal = np.abs((X - X.mean(axis=0)).T @ residual) / X.std(axis=0)
     assert np.argsort(-marginal).tolist().index(1) > 30
-    assert screen_rows(data, place, 4).chosen[:2].tolist() == [0, 1]
+    assert chosen[:2] == [0, 1]
+
+
+def test_levels_that_no_row_has_take_no_places():
+    """x1 confounds strongly: once it leads, what is left must not depend on the treatment alone."""
+    rng = np.random.default_rng(6)
+    n, absent = 900, 50
+    X = rng.normal(size=(n, 100))
+    treat = rng.random(n) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    y = 2 * X[:, 0] + 0.3 * X[:, 1] + treat + 0.5 * rng.normal(size=n)
+    rare = np.zeros((n, absent))
+    rare[np.arange(800, 850), np.arange(absent)] = 1  # in rows that the fold holds out
+    _, chosen = screened(np.hstack([X, rare]), treat, y, 40, rows=np.arange(800))
+    assert chosen[:2] == [0, 1]
+    assert max(chosen) < 100
 
 
 @pytest.mark.parametrize("levels", [2, 3])

@@ -46,4 +46,4 @@ def test_results_and_summary_say_it(quick_options):
     assert res.expected_false_selections["outcome"] < 0.05
     assert res.expected_false_selections["treatment"] == 0
     printed = " ".join(str(res.summary()).split())
-    assert "false among those selected: fewer than 0.05 for the outcome." in printed
+    assert "Expected number of false selections: outcome < 0.05." in printed

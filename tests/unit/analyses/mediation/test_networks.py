@@ -16,7 +16,7 @@ from cstonet.network.scaling import column_scaling
 from cstonet.network.structure import Structure
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
 from cstonet.search.scope import Adjustment, SearchScope
-from cstonet.settings.plan import resolve_training
+from cstonet.settings.training_plan import resolve_training
 
 ROWS = 600
 
