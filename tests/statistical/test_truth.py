@@ -196,7 +196,9 @@ def linear_and_weights(effect):
 @pytest.mark.slow
 def test_linear_terms_cost_less_than_weights_where_there_is_nothing_to_remove():
     errors, widths = linear_and_weights(0.0)
-    assert widths[:, 0].mean() < widths[:, 1].mean()
+    assert errors[:, 0].std(ddof=1) < errors[:, 1].std(ddof=1)
+    # What the standard errors say of it is too little to be told apart: 0.0015 ± 0.0014 of 0.11.
+    assert widths[:, 0].mean() < 1.05 * widths[:, 1].mean()
     linear = errors[:, 0]
     assert abs(linear.mean()) < FOUR * linear.std(ddof=1) / np.sqrt(len(linear))
 
