@@ -5,6 +5,7 @@
 #   make test-cpp    C++ suite, and the seams that Python tests import
 #   make coverage    the fast Python tests, with the lines that they never run
 #   make bench       benchmarks
+#   make compare     timing of this working tree against another revision, BASE=main
 #   make lint        formatting, lints, types and imports;  `make format` rewrites the formatting
 #   make docs        run the vignettes, render them to build/docs
 #   make clean       remove what was built;  `make distclean` removes the environment too
@@ -13,6 +14,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+BASE ?= main
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
@@ -21,7 +23,7 @@ CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hp
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-cpp coverage bench lint format docs clean distclean help
+.PHONY: demo test test-slow test-cpp coverage bench compare lint format docs clean distclean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -44,6 +46,9 @@ coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage test-cpp
 
 bench: $(VENV)/installed $(VENV)/bench
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script; done
+
+compare: $(VENV)/installed
+	$(PY) benchmarks/compare.py $(BASE)
 
 lint: $(VENV)/ready $(VENV)/lint $(VENV)/test
 	$(PY) -m ruff check $(PYTHON_FILES)

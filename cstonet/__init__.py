@@ -7,18 +7,20 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from cstonet import datasets, errors, options
-from cstonet.analyses.arms.results import ArmsResults
-from cstonet.analyses.doses.response import DoseResponse
-from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.mediation.results import MediationResults
-from cstonet.analyses.results import CausalResults
-from cstonet.model import CausalStoNet, fit
-from cstonet.reporting.inference import Effect
+if TYPE_CHECKING:
+    from cstonet import datasets, errors, options
+    from cstonet.analyses.arms.results import ArmsResults
+    from cstonet.analyses.doses.response import DoseResponse
+    from cstonet.analyses.doses.results import DoseResults
+    from cstonet.analyses.mediation.results import MediationResults
+    from cstonet.analyses.results import CausalResults
+    from cstonet.model import CausalStoNet, fit
+    from cstonet.reporting.inference import Effect
 
-__version__ = version("cstonet")
+    __version__: str
 
 __all__ = [
     "fit",
@@ -34,3 +36,41 @@ __all__ = [
     "options",
     "__version__",
 ]
+
+# Loaded when first asked for: pandas and SciPy take longer than anything else of a small program.
+_MODULES = ("datasets", "errors", "options")
+_HOMES = {
+    "fit": "cstonet.model",
+    "CausalStoNet": "cstonet.model",
+    "CausalResults": "cstonet.analyses.results",
+    "ArmsResults": "cstonet.analyses.arms.results",
+    "DoseResults": "cstonet.analyses.doses.results",
+    "MediationResults": "cstonet.analyses.mediation.results",
+    "DoseResponse": "cstonet.analyses.doses.response",
+    "Effect": "cstonet.reporting.inference",
+}
+
+
+def _load(name: str) -> Any:
+    """Import what a name of `__all__` stands for, once."""
+    value: Any
+    if name in _MODULES:
+        value = import_module(f"cstonet.{name}")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("cstonet")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+if not TYPE_CHECKING:  # a type checker would take any name for an attribute
+    __getattr__ = _load
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

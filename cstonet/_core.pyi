@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.network.products import Explained, Products
 from cstonet.network.spec import NetworkSpec
 from cstonet.settings.options import TrainingOptions
 
@@ -56,6 +57,43 @@ class Dataset:
     def gather(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float32]: ...
+    @staticmethod
+    def compressed(
+        values: NDArray[np.floating],
+        row_index: NDArray[np.integer],
+        first_entry: NDArray[np.integer],
+        rows: int,
+        center: NDArray[np.float64],
+        inverse_scale: NDArray[np.float64],
+        limit: float,
+    ) -> Dataset: ...
+    def square_sums(
+        self,
+        rows: NDArray[np.int64],
+        threads: int,
+        progress: Callable[[int], object] | None = None,
+    ) -> NDArray[np.float64]: ...
+    def score_sums(
+        self,
+        rows: NDArray[np.int64],
+        products: Products,
+        mean_squares: NDArray[np.float64] | None,
+        covariates: NDArray[np.int64] | None,
+        threads: int,
+        progress: Callable[[int], object] | None = None,
+        explained: Explained | None = None,
+    ) -> NDArray[np.float64]: ...
+    def score_statistics(
+        self,
+        rows: NDArray[np.int64],
+        products: Products,
+        mean_squares: NDArray[np.float64] | None,
+        covariates: NDArray[np.int64] | None,
+        threads: int,
+        progress: Callable[[int], object] | None = None,
+        explained: Explained | None = None,
+    ) -> NDArray[np.float32]: ...
+    def trained_on(self, inputs: NDArray[np.int64]) -> tuple[Dataset, NDArray[np.int64]]: ...
 
 class Gaps:
     def __init__(
@@ -72,6 +110,12 @@ class Candidates:
         log_weight: NDArray[np.float32],
     ) -> None: ...
 
+def product_moments(
+    products: Products, data: Dataset, rows: NDArray[np.int64], threads: int
+) -> NDArray[np.float64]: ...
+def product_values(
+    products: Products, data: Dataset, rows: NDArray[np.int64], threads: int
+) -> NDArray[np.float32]: ...
 def completed(data: Dataset, gaps: Gaps, values: NDArray[np.float32]) -> Dataset: ...
 def candidate_log_likelihood(
     network: NetworkSpec,
@@ -83,14 +127,6 @@ def candidate_log_likelihood(
     visible: NDArray[np.float32],
     variances: Sequence[float],
     threads: int,
-) -> NDArray[np.float32]: ...
-def score_statistics(
-    data: Dataset,
-    rows: NDArray[np.int64],
-    directions: NDArray[np.float32],
-    threads: int,
-    progress: Callable[[int], object] | None = None,
-    covariates: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]: ...
 def train(
     network: NetworkSpec,
@@ -105,6 +141,8 @@ def train(
     progress: Callable[[int], object] | None = None,
     structure: list[NDArray[np.float32]] | None = None,
     candidates: Candidates | None = None,
+    previous: TaskResult | None = None,
+    carried: NDArray[np.int64] = ...,
     trace: bool = True,
     network_id: int = 0,
 ) -> list[TaskResult]: ...
@@ -117,6 +155,16 @@ def predict(
     data: Dataset,
     rows: NDArray[np.int64],
     clamp: NDArray[np.float32],
+    threads: int,
+) -> NDArray[np.float32]: ...
+def predict_received(
+    network: NetworkSpec,
+    weights: list[NDArray[np.float32]],
+    biases: list[NDArray[np.float32]],
+    inputs: NDArray[np.int64],
+    data: Dataset,
+    rows: NDArray[np.int64],
+    received: NDArray[np.float32],
     threads: int,
 ) -> NDArray[np.float32]: ...
 def levels() -> list[str]: ...

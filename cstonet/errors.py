@@ -32,19 +32,27 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
     │   └── NotOfThisFitError              another kind of analysis has what was asked for
-    └── NumericalError (RuntimeError)      the computation broke down
+    ├── BackendError (RuntimeError)        what the folds were to run on failed, not the folds
+    │   ├── SchedulerError (ConnectionError)   a scheduler that is not there, or has no workers
+    │   └── WorkerLostError                a worker died, and what it did cannot be done again
+    ├── NumericalError (RuntimeError)      the computation broke down
+    ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
+    ├── NotEnoughSpaceError (OSError)      no room for a temporary file
+    └── MissingPackageError (ImportError)  an optional package that the input or backend needs
 
     CStoNetWarning (UserWarning)
     ├── PointMassWarning                   a dose that many units share has no density
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
     ├── ThinSupportWarning                 a point of a curve that very few units decide
     ├── EmptyArmWarning                    a covariate without any value in an arm
+    ├── KernelLevelWarning                 folds that other processors rounded differently
     └── UncertainShareWarning              a share of an effect that may be zero
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "BackendError",
     "CStoNetError",
     "CStoNetWarning",
     "ColumnTypeError",
@@ -58,11 +66,15 @@ __all__ = [
     "EmptyDataError",
     "FormulaError",
     "InfiniteValuesError",
+    "KernelLevelWarning",
     "LengthMismatchError",
     "MediatorLeakError",
     "MediatorTypeError",
+    "MissingPackageError",
     "MissingValuesError",
     "NotAvailableError",
+    "NotEnoughMemoryError",
+    "NotEnoughSpaceError",
     "NotOfThisFitError",
     "NumericalError",
     "OneArmedError",
@@ -70,6 +82,7 @@ __all__ = [
     "OutcomeTypeError",
     "OutlyingDoseWarning",
     "PointMassWarning",
+    "SchedulerError",
     "ThinSupportWarning",
     "TooFewRowsError",
     "TreatmentLeakError",
@@ -78,11 +91,17 @@ __all__ = [
     "UnknownColumnError",
     "UnknownLevelError",
     "UnseenLevelError",
+    "WorkerLostError",
 ]
 
 
 class CStoNetError(Exception):
     """Base of every exception the package raises on purpose."""
+
+    def __reduce__(self) -> tuple[type[CStoNetError], tuple[object, ...]]:
+        # Said here, because some packages teach pickle a way of their own, by which an error of
+        # two built-in kinds cannot be made again.
+        return type(self), self.args
 
 
 class FormulaError(CStoNetError, ValueError):
@@ -186,8 +205,32 @@ class NotOfThisFitError(NotAvailableError, AttributeError):
     """Another kind of analysis has what was asked for; the message names what this one has."""
 
 
+class BackendError(CStoNetError, RuntimeError):
+    """What the folds of a fit were to run on failed; the folds themselves did not."""
+
+
+class SchedulerError(BackendError, ConnectionError):
+    """The scheduler of a cluster is not there, or has no workers."""
+
+
+class WorkerLostError(BackendError):
+    """A worker died, and what it was doing cannot be done again."""
+
+
 class NumericalError(CStoNetError, RuntimeError):
     """The computation broke down, e.g. a loss that is not finite."""
+
+
+class NotEnoughMemoryError(CStoNetError, MemoryError):
+    """Memory that the data need cannot be had."""
+
+
+class NotEnoughSpaceError(CStoNetError, OSError):
+    """There is no room for the temporary file of data that do not fit in memory."""
+
+
+class MissingPackageError(CStoNetError, ImportError):
+    """An optional package that the data or the backend need is not installed."""
 
 
 class CStoNetWarning(UserWarning):
@@ -208,6 +251,10 @@ class ThinSupportWarning(CStoNetWarning):
 
 class EmptyArmWarning(CStoNetWarning):
     """A covariate has no value in one arm, so that what is imputed there rests on the model."""
+
+
+class KernelLevelWarning(CStoNetWarning):
+    """Folds ran on processors of another instruction-set level, which round differently."""
 
 
 class UncertainShareWarning(CStoNetWarning):

@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike
 from cstonet.analyses.base import Request
 from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
+from cstonet.crossfit.backends import choose_engine
 from cstonet.crossfit.progress import progress_reporter
 from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.data.columns import listing
+from cstonet.data.matrix import is_partitioned
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.variables import Family
 from cstonet.errors import OptionError
+from cstonet.memory import explained, release_freed, sizes
 from cstonet.settings.options import FitOptions, check_seed
 from cstonet.settings.plan import Plan
 from cstonet.settings.presets import preset as preset_options
@@ -32,8 +35,9 @@ class CausalStoNet:
         Outcome.
     treat : array_like, (n,)
         Treatment with two or more levels, or a dose.
-    X : array_like or DataFrame, (n, p)
-        Covariates.
+    X : array_like, sparse matrix or DataFrame, (n, p)
+        Covariates. Arrays of float32 or float64 are not copied, memory maps (``np.memmap``)
+        included; matrices of ``scipy.sparse`` stay sparse.
     names : sequence of str, optional
         Names of the covariates; by default the frame's columns, or x1, x2, ….
     family : {"gaussian", "binomial"}, optional
@@ -67,7 +71,7 @@ class CausalStoNet:
         self,
         y: ArrayLike,
         treat: ArrayLike,
-        X: ArrayLike | pd.DataFrame,
+        X: Any,
         *,
         names: Sequence[str] | None = None,
         family: Family | None = None,
@@ -78,14 +82,17 @@ class CausalStoNet:
         mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> None:
         _check_choices(family, treatment, missing)
-        raw = RawData.from_arrays(y, treat, X, names=names, weights=weights, mediators=mediators)
-        self._read(raw, Request(family, treatment, reference, missing))
+        with explained("reading the data", sizes(X)):
+            raw = RawData.from_arrays(
+                y, treat, X, names=names, weights=weights, mediators=mediators
+            )
+            self._read(raw, Request(family, treatment, reference, missing))
 
     @classmethod
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame,
+        data: Any,
         *,
         family: Family | None = None,
         treatment: str | None = None,
@@ -102,14 +109,17 @@ class CausalStoNet:
             ``np.log(x)`` or ``bs(x, 4)`` may be used in the covariates. Mediators, if any, make
             the fit a mediation analysis.
         data
-            One row per unit.
+            One row per unit: a frame; or a pyarrow Table or Dataset, or the path of a Parquet or
+            Arrow (Feather) file, of which only the columns named are read, batch by batch. What is
+            too large for memory goes to a temporary file.
         family, treatment, reference, missing, weights
             As for the class; ``weights`` may also name a column.
         """
         _check_choices(family, treatment, missing)
         model = cls.__new__(cls)
-        raw = RawData.from_formula(formula, data, weights)
-        model._read(raw, Request(family, treatment, reference, missing))
+        with explained("reading the data", sizes(data)):
+            raw = RawData.from_formula(formula, data, weights)
+            model._read(raw, Request(family, treatment, reference, missing))
         return model
 
     def _read(self, raw: RawData, request: Request) -> None:
@@ -148,6 +158,7 @@ class CausalStoNet:
         folds: int | None = None,
         seed: int = 0,
         n_jobs: int = -1,
+        backend: str | None = None,
         progress: object = None,
         options: FitOptions | None = None,
         **changes: Any,
@@ -164,9 +175,14 @@ class CausalStoNet:
         folds
             Folds of the cross-fitting; 1 trains and estimates on the same rows.
         seed
-            Governs everything random. The same seed gives the same bits for any ``n_jobs``.
+            Governs everything random. The same seed gives the same bits for any ``n_jobs`` and
+            any ``backend``.
         n_jobs
-            Threads; -1 is every core.
+            Threads, or workers of the backend; -1 is every core.
+        backend
+            Where the folds are trained: ``"threads"`` of this process, ``"dask"``, ``"ray"`` or
+            another backend of joblib. By default that of a ``joblib.parallel_config`` around the
+            fit, and threads without one.
         progress
             ``True`` for a progress bar, or a function of (steps done, steps in all).
         options
@@ -184,13 +200,18 @@ class CausalStoNet:
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads, analysis, design = thread_count(n_jobs), self.analysis, self.design
+        # Where the data are on workers, folds stay here and ask them.
+        engine = None if is_partitioned(design.X) else choose_engine(backend, n_jobs)
         design.treatment.check_folds(plan.folds, design.weights)
-        with progress_reporter(progress) as report:
-            trained = analysis.train(design, plan, Workforce(threads, report))
-        nuisances = analysis.nuisances(design, plan, trained)
-        estimates = analysis.estimate(design, plan, nuisances)
-        runtime = time.perf_counter() - began
-        return analysis.results(design, plan, trained, nuisances, estimates, runtime)
+        needs = sizes(design.X)
+        with explained("training", needs), progress_reporter(progress) as report:
+            trained = analysis.train(design, plan, Workforce(threads, report, engine))
+        release_freed()
+        with explained("predictions and estimates", needs):
+            nuisances = analysis.nuisances(design, plan, trained)
+            estimates = analysis.estimate(design, plan, nuisances)
+            runtime = time.perf_counter() - began
+            return analysis.results(design, plan, trained, nuisances, estimates, runtime)
 
 
 def _check_choices(family: object, treatment: object, missing: object) -> None:
@@ -206,7 +227,7 @@ def _check_choices(family: object, treatment: object, missing: object) -> None:
 
 def fit(
     formula: str,
-    data: pd.DataFrame,
+    data: Any,
     *,
     preset: str = "calibrated",
     family: Family | None = None,
@@ -216,6 +237,7 @@ def fit(
     weights: ArrayLike | str | None = None,
     seed: int = 0,
     n_jobs: int = -1,
+    backend: str | None = None,
     progress: object = None,
     **options: Any,
 ) -> CausalResults:
@@ -227,8 +249,8 @@ def fit(
         ``"outcome ~ treatment | covariates"``, or with mediators
         ``"outcome ~ treatment | covariates | mediators"``.
     data
-        One row per unit.
-    preset, seed, n_jobs, progress, **options
+        One row per unit, see :meth:`CausalStoNet.from_formula`.
+    preset, seed, n_jobs, backend, progress, **options
         See :meth:`CausalStoNet.fit`.
     family, treatment, reference, missing, weights
         See :meth:`CausalStoNet.from_formula`.
@@ -242,4 +264,6 @@ def fit(
         missing=missing,
         weights=weights,
     )
-    return model.fit(preset, seed=seed, n_jobs=n_jobs, progress=progress, **options)
+    return model.fit(
+        preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=progress, **options
+    )

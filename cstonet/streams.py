@@ -24,6 +24,7 @@ class Stream(IntEnum):
     IMPUTATIONS = 5
     NEW_ROWS = 6
     MEDIATOR_RESIDUALS = 7
+    SEARCH_ROWS = 8
 
     def generator(self, *words: int) -> np.random.Generator:
         """The generator of this purpose for a seed and further words."""

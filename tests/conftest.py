@@ -204,7 +204,7 @@ def options_for_quick_fits(
     base = preset("calibrated")
     stages = tuple(replace(stage, epochs=epochs) for stage in base.training.stages)
     training = replace(base.training, stages=stages)
-    search = replace(base.search, training=training, hidden=(4, 3), rounds=4)
+    search = replace(base.search, training=training, hidden=(4, 3), rounds=8)
     return base.replace(**({"training": training, "search": search} | small | changes))
 
 

@@ -39,12 +39,12 @@ from cstonet.settings.presets import preset
 # | latent steps | $\varepsilon_i = \sigma_i$, at temperature one with coupled chains | the sampling noise leaves the parameters' gradient (see *What is stochastic about it*) |
 # | learning rates | one number, for gradients scaled parameter by parameter | $1/\sigma^2$ no longer enters the rate |
 # | covariates of each model | score tests against $\sqrt{2\log m}$ | sparsity comes before training: with p ≥ n a dense network overfits at once |
-# | width of the network | the cube root of the training rows | the slab's ridge bounds the complexity, not the width |
-# | epochs and minibatch | the training rows | about the same number of updates at every sample size |
+# | width of the network | the training rows, in three steps | the slab's ridge bounds the complexity, not the width |
+# | epochs and minibatch | the training rows | a budget of updates that grows with their fourth root, from 10 000 rows on |
 #
-# Constants: the slab's variance 0.15 (0.1 in the search), the rate 0.02 (0.01) that falls to zero, 4000
-# updates (2400 in the search), margins of 0.1 (outcome) and 1 (treatment) on the search's
-# thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
+# Constants: the slab's variance 0.15 (0.1 in the search), the rate 0.02 that falls to zero, 4000
+# updates (1600 in the search, 600 for a network that goes on from another), margins of -0.3
+# (outcome) and 1 (treatment) on the search's thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
 # covariate's values.
 #
 # The plan of a fit has the numbers, before anything is trained.

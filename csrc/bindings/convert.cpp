@@ -99,42 +99,81 @@ FloatArray array_from_bias(const LayerParameters& theta) {
 
 namespace {
 
+bool is_double(const py::array& x) {
+  const bool wide = py::isinstance<py::array_t<double>>(x);
+  require(wide || py::isinstance<py::array_t<float>>(x),
+          "the covariates must be float32 or float64");
+  return wide;
+}
+
+std::span<const double> view(const DoubleArray& values, Index columns) {
+  require(values.size() == columns, "one center and one scale per covariate");
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
 // A view of a float32 or float64 matrix with any strides; keeps nothing alive.
 Source source_from_array(const py::array& x, const DoubleArray& center,
                          const DoubleArray& inverse_scale, double limit) {
   require(x.ndim() == 2, "the covariates must be a two-dimensional array");
-  const bool is_double = py::isinstance<py::array_t<double>>(x);
-  require(is_double || py::isinstance<py::array_t<float>>(x),
-          "the covariates must be float32 or float64");
-  require(center.size() == x.shape(1) && inverse_scale.size() == x.shape(1),
-          "one center and one scale per covariate");
-  const auto view = [](const DoubleArray& values) {
-    return std::span<const double>(values.data(), values.size());
-  };
   return {.data = x.data(),
-          .is_double = is_double,
+          .is_double = is_double(x),
           .rows = x.shape(0),
           .columns = x.shape(1),
           .row_stride = x.strides(0),
           .column_stride = x.strides(1),
-          .center = view(center),
-          .inverse_scale = view(inverse_scale),
+          .center = view(center, x.shape(1)),
+          .inverse_scale = view(inverse_scale, x.shape(1)),
           .limit = limit};
+}
+
+bool is_contiguous(const py::array& x) {
+  return x.ndim() == 1 && (x.flags() & py::array::c_style) != 0;
+}
+
+// The same for the three arrays of a compressed matrix.
+Compressed source_from_arrays(const py::array& values, const py::array& row_index,
+                              const py::array& first_entry, Index rows, const DoubleArray& center,
+                              const DoubleArray& inverse_scale, double limit) {
+  require(is_contiguous(values) && is_contiguous(row_index) && is_contiguous(first_entry),
+          "a sparse matrix has contiguous arrays");
+  const bool wide = py::isinstance<py::array_t<std::int64_t>>(row_index);
+  require(wide ? py::isinstance<py::array_t<std::int64_t>>(first_entry)
+               : py::isinstance<py::array_t<std::int32_t>>(row_index) &&
+                     py::isinstance<py::array_t<std::int32_t>>(first_entry),
+          "indices of a sparse matrix must be int32 or int64");
+  require(first_entry.size() >= 1 && row_index.size() == values.size(),
+          "a sparse matrix has one row per stored entry");
+  const Index columns = first_entry.size() - 1;
+  const Compressed source{.values = values.data(),
+                          .is_double = is_double(values),
+                          .row_index = row_index.data(),
+                          .first_entry = first_entry.data(),
+                          .is_wide = wide,
+                          .rows = rows,
+                          .columns = columns,
+                          .center = view(center, columns),
+                          .inverse_scale = view(inverse_scale, columns),
+                          .limit = limit};
+  require(source.first(columns) == values.size(), "a sparse matrix ends with its last entry");
+  return source;
 }
 
 }  // namespace
 
 PyDataset::PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
                      std::size_t pack_bytes)
-    : x(std::move(x)),
-      center(std::move(center)),
-      inverse_scale(std::move(inverse_scale)),
-      data(source_from_array(this->x, this->center, this->inverse_scale, limit), pack_bytes) {}
+    : kept{x, center, inverse_scale},
+      limit(limit),
+      data(source_from_array(x, center, inverse_scale, limit), pack_bytes) {}
+
+PyDataset::PyDataset(py::array values, py::array row_index, py::array first_entry, Index rows,
+                     DoubleArray center, DoubleArray inverse_scale, double limit)
+    : kept{values, row_index, first_entry, center, inverse_scale},
+      limit(limit),
+      data(source_from_arrays(values, row_index, first_entry, rows, center, inverse_scale, limit)) {
+}
 
 PyDataset::PyDataset(const PyDataset& base, Dataset completed)
-    : x(base.x),
-      center(base.center),
-      inverse_scale(base.inverse_scale),
-      data(std::move(completed)) {}
+    : kept(base.kept), limit(base.limit), is_completed(true), data(std::move(completed)) {}
 
 }  // namespace cstonet

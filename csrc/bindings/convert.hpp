@@ -86,12 +86,17 @@ FloatArray array_from_bias(const LayerParameters& theta);
 
 // The user's covariates as Python holds them: the arrays are kept alive beside the core's view.
 struct PyDataset {
-  py::array x;
-  DoubleArray center, inverse_scale;
+  std::vector<py::array> kept;
+  double limit;
+  bool is_completed = false;  // holds values that none of these arrays has
   Dataset data;
 
+  // Of a matrix with any strides.
   PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
             std::size_t pack_bytes);
+  // Of the arrays of a compressed matrix (CSC) of so many rows.
+  PyDataset(py::array values, py::array row_index, py::array first_entry, Index rows,
+            DoubleArray center, DoubleArray inverse_scale, double limit);
   PyDataset(const PyDataset& base, Dataset completed);
 };
 

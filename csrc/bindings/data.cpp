@@ -1,10 +1,12 @@
 // The covariates, and what is computed from them column by column.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "bindings/convert.hpp"
 #include "bindings/polling.hpp"
+#include "bindings/products.hpp"
 #include "bindings/register.hpp"
 #include "core/errors.hpp"
 #include "core/score.hpp"
@@ -20,27 +22,121 @@ FloatArray gather(const PyDataset& dataset, const IndexArray& rows, const IndexA
   return array_from_panel(out);
 }
 
-FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
-                            const FloatArray& directions, int threads, const py::object& progress,
-                            const std::optional<IndexArray>& covariates) {
+DoubleArray square_sums_of(const PyDataset& dataset, const IndexArray& rows, int threads,
+                           const py::object& progress) {
   const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
-  std::vector<Index> columns(dataset.data.columns());
-  std::iota(columns.begin(), columns.end(), Index{0});
-  if (covariates) columns = columns_from_array(*covariates, dataset.data);
-  const Panel g = panel_from_array(directions);
-  require(g.rows() == std::ssize(wanted), "one row of directions per row");
-  Panel linear, square;
+  std::vector<double> sums;
   Hooks hooks;
-  run_released(hooks, progress, [&] {
-    score_tests(dataset.data, wanted, columns, g, threads, hooks, linear, square);
-  });
-  const Index p = linear.rows(), k = linear.columns();
-  FloatArray out({Index{2}, p, k});
-  for (Index j = 0; j < p; ++j) {
-    std::ranges::copy(linear.row(j), out.mutable_data() + j * k);
-    std::ranges::copy(square.row(j), out.mutable_data() + (p + j) * k);
+  run_released(hooks, progress, [&] { sums = square_sums(dataset.data, wanted, threads, hooks); });
+  return array_from_doubles(sums);
+}
+
+// What score_sums and score_statistics are asked with.
+struct ScoreCall {
+  const PyDataset& dataset;
+  std::vector<Index> rows, covariates;
+  std::vector<double> mean_squares;
+  PyProducts made;
+  int threads;
+  std::vector<Index> others;
+  std::optional<Panel> slopes;
+
+  ScoreCall(const PyDataset& data, const IndexArray& listed_rows, const py::object& products,
+            const std::optional<DoubleArray>& squares, const std::optional<IndexArray>& listed,
+            int count, const py::object& explained)
+      : dataset(data),
+        rows(rows_from_array(listed_rows, data.data)),
+        covariates(data.data.columns()),
+        made(products_from_python(products)),
+        threads(count) {
+    std::iota(covariates.begin(), covariates.end(), Index{0});
+    if (listed) covariates = columns_from_array(*listed, data.data);
+    if (!explained.is_none()) {
+      others = columns_from_array(explained.attr("others").cast<IndexArray>(), data.data);
+      slopes = panel_from_array(explained.attr("slopes").cast<FloatArray>());
+    }
+    if (!squares) return;
+    require(squares->size() == data.data.columns(), "one mean square per covariate");
+    for (Index j : covariates) mean_squares.push_back(squares->data()[j]);
   }
+  Index features() const { return mean_squares.empty() ? 1 : 2; }
+  Index directions() const { return made.products.size(); }
+
+  // Calls take(covariate, direction, feature, Σ g f, Σ g² f²) for all of them.
+  template <class Take>
+  void run(const py::object& progress, Take&& take) const {
+    const ScoreRequest request{.data = dataset.data,
+                               .rows = rows,
+                               .covariates = covariates,
+                               .mean_squares = mean_squares,
+                               .products = made.products,
+                               .threads = threads,
+                               .others = others,
+                               .slopes = slopes ? &*slopes : nullptr};
+    Hooks hooks;
+    run_released(hooks, progress, [&] {
+      score_sums(request, hooks, [&](Index first, const ScoreSums& sums) {
+        for (Index feature = 0; feature < features(); ++feature) {
+          const FeatureSums& own = feature == 0 ? sums.linear : sums.square;
+          for (Index j = 0; j < sums.covariates; ++j)
+            for (Index k = 0; k < sums.directions; ++k)
+              take(first + j, k, feature, own.sum[k * sums.covariates + j],
+                   own.squares[k * sums.covariates + j]);
+        }
+      });
+    });
+  }
+};
+
+DoubleArray score_sums_of(const PyDataset& dataset, const IndexArray& rows,
+                          const py::object& products,
+                          const std::optional<DoubleArray>& mean_squares,
+                          const std::optional<IndexArray>& covariates, int threads,
+                          const py::object& progress, const py::object& explained) {
+  const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
+  const Index q = std::ssize(call.covariates), size = q * call.directions();
+  DoubleArray out({call.features(), Index{2}, q, call.directions()});
+  double* to = out.mutable_data();
+  call.run(progress, [&](Index j, Index k, Index feature, double sum, double squares) {
+    const Index at = 2 * feature * size + j * call.directions() + k;
+    to[at] = sum;
+    to[at + size] = squares;
+  });
   return out;
+}
+
+// How to make the covariates again elsewhere, for pickle: from the user's arrays, which several
+// processes may share, packed if they are packed here.
+py::tuple rebuilt(const py::object& self) {
+  const auto& d = self.cast<const PyDataset&>();
+  require(!d.is_completed, "completed covariates stay in their process");
+  const auto& k = d.kept;
+  const py::object type = py::type::of(self);
+  if (k.size() == 3) {
+    const auto pack_bytes = d.data.is_packed() ? std::numeric_limits<std::size_t>::max() : 0;
+    return py::make_tuple(type, py::make_tuple(k[0], k[1], k[2], d.limit, pack_bytes));
+  }
+  return py::make_tuple(type.attr("compressed"),
+                        py::make_tuple(k[0], k[1], k[2], d.data.rows(), k[3], k[4], d.limit));
+}
+
+FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
+                            const py::object& products,
+                            const std::optional<DoubleArray>& mean_squares,
+                            const std::optional<IndexArray>& covariates, int threads,
+                            const py::object& progress, const py::object& explained) {
+  const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
+  const Index q = std::ssize(call.covariates);
+  FloatArray out({call.features(), q, call.directions()});
+  float* to = out.mutable_data();
+  call.run(progress, [&](Index j, Index k, Index feature, double sum, double squares) {
+    to[(feature * q + j) * call.directions() + k] = score(sum, squares);
+  });
+  return out;
+}
+
+py::tuple trained_on(const py::object& self, const IndexArray& inputs) {
+  return py::make_tuple(self, inputs);
 }
 
 }  // namespace
@@ -50,13 +146,30 @@ void register_data(py::module_& m) {
       .def(py::init<py::array, DoubleArray, DoubleArray, double, std::size_t>(),
            py::arg("x").noconvert(), py::arg("center"), py::arg("inverse_scale"), py::arg("limit"),
            py::arg("pack_bytes"))
+      .def_static(
+          "compressed",
+          [](py::array values, py::array row_index, py::array first_entry, Index rows,
+             DoubleArray center, DoubleArray inverse_scale, double limit) {
+            return PyDataset(std::move(values), std::move(row_index), std::move(first_entry), rows,
+                             std::move(center), std::move(inverse_scale), limit);
+          },
+          py::arg("values").noconvert(), py::arg("row_index").noconvert(),
+          py::arg("first_entry").noconvert(), py::arg("rows"), py::arg("center"),
+          py::arg("inverse_scale"), py::arg("limit"))
       .def_property_readonly("rows", [](const PyDataset& d) { return d.data.rows(); })
       .def_property_readonly("columns", [](const PyDataset& d) { return d.data.columns(); })
       .def_property_readonly("is_packed", [](const PyDataset& d) { return d.data.is_packed(); })
-      .def("gather", gather, py::arg("rows"), py::arg("columns"));
-  m.def("score_statistics", score_statistics, py::arg("data"), py::arg("rows"),
-        py::arg("directions").noconvert(), py::arg("threads"), py::arg("progress") = py::none(),
-        py::arg("covariates") = py::none());
+      .def("gather", gather, py::arg("rows"), py::arg("columns"))
+      .def("square_sums", square_sums_of, py::arg("rows"), py::arg("threads"),
+           py::arg("progress") = py::none())
+      .def("score_sums", score_sums_of, py::arg("rows"), py::arg("products"),
+           py::arg("mean_squares").none(true), py::arg("covariates").none(true), py::arg("threads"),
+           py::arg("progress") = py::none(), py::arg("explained") = py::none())
+      .def("score_statistics", score_statistics, py::arg("rows"), py::arg("products"),
+           py::arg("mean_squares").none(true), py::arg("covariates").none(true), py::arg("threads"),
+           py::arg("progress") = py::none(), py::arg("explained") = py::none())
+      .def("trained_on", trained_on, py::arg("inputs"))
+      .def("__reduce__", rebuilt);
 }
 
 }  // namespace cstonet

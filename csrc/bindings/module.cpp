@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m) {
   py::register_exception<cstonet::Diverged>(m, "Diverged", PyExc_RuntimeError);
   cstonet::register_data(m);
   cstonet::register_missing(m);
+  cstonet::register_products(m);
   cstonet::register_train(m);
   cstonet::register_levels(m);
 }

@@ -7,6 +7,7 @@ namespace cstonet {
 
 void register_data(pybind11::module_& m);
 void register_missing(pybind11::module_& m);
+void register_products(pybind11::module_& m);
 void register_train(pybind11::module_& m);
 void register_levels(pybind11::module_& m);
 

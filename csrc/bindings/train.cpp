@@ -97,6 +97,8 @@ struct TrainCall {
   int threads = 1;
   py::object progress, structure;
   const Candidates* candidates = nullptr;
+  const TaskResult* previous = nullptr;
+  IndexArray carried;  // of every input: which one it is of the previous network, or -1
   bool trace = true;
   std::uint64_t network_id = 0;
 };
@@ -108,6 +110,22 @@ void check_options(const TrainingOptions& options, const NetworkSpec& spec) {
     require(
         std::ssize(stage.rate) == spec.depth() && std::ssize(stage.step) == spec.hidden_layers(),
         "one rate per layer and one step per hidden layer");
+}
+
+// A network that training goes on from must have the same layers, on whatever inputs.
+void check_previous(const TaskResult& previous, const std::vector<Index>& carried,
+                    const NetworkSpec& spec) {
+  const auto known = [&](Index k) { return k >= -1 && k < std::ssize(previous.inputs); };
+  require(std::ssize(carried) == spec.inputs && std::ranges::all_of(carried, known),
+          "one input of the previous network, or -1, per input of this one");
+  const Parameters shapes(spec);
+  require(previous.failure.empty() && previous.parameters.layers.size() == shapes.layers.size(),
+          "the previous network was not trained, or has another depth");
+  for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
+    const Panel &theirs = previous.parameters.layers[i].weights, &ours = shapes.layers[i].weights;
+    require(theirs.columns() == ours.columns() && (i == 0 || theirs.rows() == ours.rows()),
+            "layer " + std::to_string(i + 1) + ": the previous network has other units");
+  }
 }
 
 std::vector<Task> tasks_from_python(const py::list& tasks, const Dataset& data) {
@@ -129,27 +147,32 @@ std::vector<TaskResult> train(const TrainCall& call) {
   check_options(options, spec);
   const Dataset& data = call.data->data;
   const std::vector<Index> inputs = columns_from_array(call.inputs, data);
-  const Panel visible = panel_from_array(call.visible);
-  const Floats row_weight = floats_from_array(call.row_weight);
   require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
-  require(visible.rows() == data.rows() && visible.columns() == spec.visible_columns(),
+  require(call.visible.ndim() == 2 && call.visible.shape(0) == data.rows() &&
+              call.visible.shape(1) == spec.visible_columns(),
           "one row per observation and one column per visible unit");
-  require(std::ssize(row_weight) == data.rows(), "one weight per row");
+  require(call.row_weight.ndim() == 1 && call.row_weight.size() == data.rows(),
+          "one weight per row");
+  const std::vector<Index> carried = indices_from_array(call.carried);
+  if (call.previous) check_previous(*call.previous, carried, spec);
   if (call.candidates)
     require(call.candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
   const std::vector<Task> tasks = tasks_from_python(call.tasks, data);
   const std::vector<Panel> structure = structure_from_python(spec, call.structure);
-  const Problem problem{.spec = spec,
-                        .options = options,
-                        .data = data,
-                        .inputs = inputs,
-                        .visible = visible,
-                        .row_weight = row_weight,
-                        .structure = structure,
-                        .seed = call.seed,
-                        .network = call.network_id,
-                        .candidates = call.candidates,
-                        .trace = call.trace};
+  const Problem problem{
+      .spec = spec,
+      .options = options,
+      .data = data,
+      .inputs = inputs,
+      .visible = {.data = call.visible.data(), .width = call.visible.shape(1)},
+      .row_weight = {call.row_weight.data(), static_cast<std::size_t>(call.row_weight.size())},
+      .structure = structure,
+      .seed = call.seed,
+      .network = call.network_id,
+      .candidates = call.candidates,
+      .previous = call.previous,
+      .carried = carried,
+      .trace = call.trace};
   std::vector<TaskResult> results(tasks.size());
   Hooks hooks;
   run_released(hooks, call.progress, [&] {
@@ -181,6 +204,26 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
     for (Index i = 0; i < n; ++i)
       std::ranges::copy(out[s].row(i), array.mutable_data() + (s * n + i) * units);
   return array;
+}
+
+FloatArray predict_received_means(py::object network, const py::list& weights,
+                                  const py::list& biases, const IndexArray& inputs,
+                                  const PyDataset& dataset, const IndexArray& rows,
+                                  const FloatArray& received, int threads) {
+  const NetworkSpec spec = network_from_python(network);
+  const Parameters parameters = parameters_from_python(spec, weights, biases);
+  const std::vector<Index> columns = columns_from_array(inputs, dataset.data);
+  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
+  require(received.ndim() == 2 && received.shape(0) == std::ssize(wanted), "one treatment per row");
+  FloatArray out({std::ssize(wanted), spec.visible_columns()});
+  const std::span<float> to(out.mutable_data(), static_cast<std::size_t>(out.size()));
+  const Columns treatment{.data = received.data(), .width = received.shape(1)};
+  Hooks hooks;
+  run_released(hooks, py::none(), [&] {
+    predict_received(spec, parameters, columns, dataset.data, wanted, treatment, threads, hooks,
+                     to);
+  });
+  return out;
 }
 
 void register_result(py::module_& m) {
@@ -225,13 +268,15 @@ void register_train(py::module_& m) {
   m.def("train",
         unpacked(train, &Call::network, &Call::options, &Call::data, &Call::inputs, &Call::visible,
                  &Call::row_weight, &Call::tasks, &Call::seed, &Call::threads, &Call::progress,
-                 &Call::structure, &Call::candidates, &Call::trace, &Call::network_id),
+                 &Call::structure, &Call::candidates, &Call::previous, &Call::carried, &Call::trace,
+                 &Call::network_id),
         py::arg("network"), py::arg("options"), py::arg("data").none(false), py::arg("inputs"),
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
         py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
-        py::arg("trace") = true, py::arg("network_id") = 0);
+        py::arg("previous").none(true) = static_cast<const TaskResult*>(nullptr),
+        py::arg("carried") = IndexArray(0), py::arg("trace") = true, py::arg("network_id") = 0);
   m.def(
       "trace_columns",
       [](py::object network) { return trace_columns(network_from_python(network)); },
@@ -239,6 +284,9 @@ void register_train(py::module_& m) {
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
         py::arg("threads"));
+  m.def("predict_received", predict_received_means, py::arg("network"), py::arg("weights"),
+        py::arg("biases"), py::arg("inputs"), py::arg("data"), py::arg("rows"),
+        py::arg("received").noconvert(), py::arg("threads"));
 }
 
 }  // namespace cstonet

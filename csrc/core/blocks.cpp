@@ -1,6 +1,7 @@
 #include "core/blocks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/constants.hpp"
@@ -19,6 +20,21 @@ double log_normalizer(std::span<const float> eta) {
   double sum = std::exp(-top);
   for (double x : eta) sum += std::exp(x - top);
   return top + std::log(sum);
+}
+
+// Rows of one unit handled at once: few enough for the stack, enough to fill registers.
+constexpr Index kRun = 64;
+
+// Calls body(first row, unit, predictors) for runs of rows of every unit of the block.
+template <class Body>
+void for_runs(const VisibleBlock& v, const Panel& predictor, Body body) {
+  std::array<float, kRun> eta;
+  for (Index unit = 0; unit < v.block.size; ++unit)
+    for (Index row = 0; row < predictor.rows(); row += kRun) {
+      const Index count = std::min(kRun, predictor.rows() - row);
+      for (Index k = 0; k < count; ++k) eta[k] = predictor(row + k, v.unit + unit);
+      body(row, unit, std::span<const float>(eta).first(count));
+    }
 }
 
 }  // namespace
@@ -69,15 +85,71 @@ double log_density(const VisibleBlock& v, double variance, const Panel& visible,
   return log_density(v.block.family, variance, v.observed(visible, row), v.units(predictor, row));
 }
 
+double log_likelihood(const VisibleBlock& v, double variance, const Panel& visible,
+                      const Panel& predictor, std::span<const float> weight) {
+  const auto weight_of = [weight](Index row) { return weight.empty() ? 1.0 : double{weight[row]}; };
+  double total = 0.0;
+  switch (v.block.family) {
+    case Family::gaussian: {
+      const double constant = kLogTwoPi + std::log(variance), scale = 1 / variance;
+      for (Index i = 0; i < visible.rows(); ++i)
+        for (Index j = 0; j < v.block.size; ++j) {
+          const double e = double{v.observed(visible, i)[j]} - v.units(predictor, i)[j];
+          total -= 0.5 * weight_of(i) * (constant + e * e * scale);
+        }
+      break;
+    }
+    case Family::bernoulli:
+      for_runs(v, predictor, [&](Index row, Index unit, std::span<const float> eta) {
+        std::array<double, kRun> normalizer;
+        kernels().softplus(eta.data(), std::ssize(eta), normalizer.data());
+        for (Index k = 0; k < std::ssize(eta); ++k)
+          total += weight_of(row + k) *
+                   (double{v.observed(visible, row + k)[unit]} * eta[k] - normalizer[k]);
+      });
+      break;
+    case Family::categorical:
+      for (Index i = 0; i < visible.rows(); ++i)
+        total += weight_of(i) * log_density(v, variance, visible, predictor, i);
+      break;
+  }
+  return total;
+}
+
 void visible_residual(const VisibleBlock& v, double variance, const Panel& visible,
                       const Panel& predictor, Panel& residual) {
-  const double scale = v.block.weight / (v.block.family == Family::gaussian ? variance : 1.0);
-  for (Index i = 0; i < visible.rows(); ++i) {
-    const std::span<const float> y = v.observed(visible, i);
-    const std::span<float> r = v.units(residual, i);
-    mean_from_predictor(v.block.family, v.units(predictor, i), r);
-    for (Index j = 0; j < v.block.size; ++j)
-      r[j] = static_cast<float>(scale * (double{y[j]} - r[j]));
+  const auto weighted = [weight = v.block.weight](double y, double mean) {
+    return static_cast<float>(weight * (y - mean));
+  };
+  switch (v.block.family) {
+    case Family::gaussian: {
+      const double scale = v.block.weight / variance;
+      const float *y = visible.data() + v.block.column, *eta = predictor.data() + v.unit;
+      float* r = residual.data() + v.unit;
+      for (Index i = 0; i < visible.rows(); ++i)
+        for (Index j = 0; j < v.block.size; ++j)
+          r[i * residual.stride() + j] = static_cast<float>(
+              scale * (double{y[i * visible.stride() + j]} - eta[i * predictor.stride() + j]));
+      break;
+    }
+    case Family::bernoulli:
+      for_runs(v, predictor, [&](Index row, Index unit, std::span<const float> eta) {
+        std::array<float, kRun> mean;
+        kernels().logistic(eta.data(), std::ssize(eta), mean.data());
+        const float* y = visible.data() + row * visible.stride() + v.block.column + unit;
+        float* r = residual.data() + row * residual.stride() + v.unit + unit;
+        for (Index k = 0; k < std::ssize(eta); ++k)
+          r[k * residual.stride()] = weighted(y[k * visible.stride()], mean[k]);
+      });
+      break;
+    case Family::categorical:
+      for (Index i = 0; i < visible.rows(); ++i) {
+        const std::span<const float> y = v.observed(visible, i);
+        const std::span<float> r = v.units(residual, i);
+        mean_from_predictor(v.block.family, v.units(predictor, i), r);
+        for (Index j = 0; j < v.block.size; ++j) r[j] = weighted(y[j], r[j]);
+      }
+      break;
   }
 }
 

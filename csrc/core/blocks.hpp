@@ -49,6 +49,11 @@ double log_density(Family family, double variance, std::span<const float> y,
 double log_density(const VisibleBlock& v, double variance, const Panel& visible,
                    const Panel& predictor, Index row);
 
+// Σ over the rows of the visible data of weight times log density, again without the block's own
+// factor; no weights: all one.
+double log_likelihood(const VisibleBlock& v, double variance, const Panel& visible,
+                      const Panel& predictor, std::span<const float> weight);
+
 // Writes d log π / d η of the block's units into `residual`, for every row.
 //   gaussian: (y - η)/σ²;  bernoulli: y - 1/(1+e^-η);  categorical: y_j - e^η_j / (1 + Σ e^η).
 void visible_residual(const VisibleBlock& v, double variance, const Panel& visible,

@@ -1,7 +1,7 @@
 #include "core/data.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/errors.hpp"
@@ -9,25 +9,10 @@
 namespace cstonet {
 namespace {
 
-// Columns handled together when the source is column-major, so that each cache line of it is read
-// once for the rows it holds.
+// Rows packed at a time.
 constexpr Index kTile = 64;
 
 }  // namespace
-
-float Source::at(Index row, Index column) const {
-  const char* p = static_cast<const char*>(data) + row * row_stride + column * column_stride;
-  double x;
-  if (is_double) {
-    std::memcpy(&x, p, sizeof x);
-  } else {
-    float f;
-    std::memcpy(&f, p, sizeof f);
-    x = f;
-  }
-  const double z = (x - center[column]) * inverse_scale[column];
-  return static_cast<float>(std::min(std::max(z, -limit), limit));
-}
 
 void Gaps::validate(Index columns) const {
   require(!first.empty() && first.front() == 0 && first.back() == entries() &&
@@ -36,17 +21,26 @@ void Gaps::validate(Index columns) const {
   for (Index c : column) require(c >= 0 && c < columns, "a gap is in a column that does not exist");
 }
 
-Dataset::Dataset(const Source& source, std::size_t pack_bytes) : source_(source) {
+Dataset::Dataset(const Source& source, std::size_t pack_bytes)
+    : rows_(source.rows), columns_(source.columns), source_(source) {
   const std::size_t bytes = source.rows * padded(source.columns) * sizeof(float);
   if (bytes > pack_bytes) return;
   auto packed = std::make_shared<Panel>(source.rows, source.columns);
-  for (Index i0 = 0; i0 < source.rows; i0 += kTile)
-    for (Index j0 = 0; j0 < source.columns; j0 += kTile)
-      for (Index i = i0; i < std::min(i0 + kTile, source.rows); ++i) {
-        const std::span<float> to = packed->row(i);
-        for (Index j = j0; j < std::min(j0 + kTile, source.columns); ++j) to[j] = source.at(i, j);
-      }
+  std::vector<Index> rows(kTile);
+  Panel tile(kTile, source.columns);
+  for (Index first = 0; first < source.rows; first += kTile) {
+    rows.resize(std::min(kTile, source.rows - first));
+    std::iota(rows.begin(), rows.end(), first);
+    tile.set_rows(std::ssize(rows));
+    source.read_run(rows, 0, tile);
+    std::ranges::copy(tile.flat(), packed->data() + first * packed->stride());
+  }
   packed_ = std::move(packed);
+}
+
+Dataset::Dataset(const Compressed& source)
+    : rows_(source.rows), columns_(source.columns), source_(source) {
+  source.validate();
 }
 
 Dataset Dataset::completed(std::shared_ptr<const Gaps> gaps, Floats values) const {
@@ -60,7 +54,6 @@ Dataset Dataset::completed(std::shared_ptr<const Gaps> gaps, Floats values) cons
 
 template <class Put>
 void Dataset::for_gaps(Index row, Put&& put) const {
-  if (!gaps_) return;
   for (Index e = gaps_->first[row]; e < gaps_->first[row + 1]; ++e)
     put(gaps_->column[e], values_[e]);
 }
@@ -69,34 +62,42 @@ void Dataset::gather(std::span<const Index> rows, std::span<const Index> columns
                      Panel& out) const {
   out.set_rows(std::ssize(rows));
   const Index width = std::ssize(columns);
-  for (Index i = 0; i < std::ssize(rows); ++i) {
-    const std::span<float> to = out.row(i);
-    if (is_packed()) {
+  if (is_packed()) {
+    for (Index i = 0; i < std::ssize(rows); ++i) {
       const std::span<const float> from = packed_->row(rows[i]);
+      const std::span<float> to = out.row(i);
       for (Index j = 0; j < width; ++j) to[j] = from[columns[j]];
-    } else {
-      for (Index j = 0; j < width; ++j) to[j] = source_.at(rows[i], columns[j]);
     }
+  } else {
+    std::visit([&](const auto& source) { source.read(rows, columns, out); }, source_);
+  }
+  if (!gaps_) return;
+  for (Index i = 0; i < std::ssize(rows); ++i)
     for_gaps(rows[i], [&](Index column, float value) {
       for (Index j = 0; j < width; ++j)
-        if (columns[j] == column) to[j] = value;
+        if (columns[j] == column) out(i, j) = value;
     });
-  }
 }
 
 void Dataset::gather_run(std::span<const Index> rows, Index first_column, Panel& out) const {
   out.set_rows(std::ssize(rows));
-  for (Index i = 0; i < std::ssize(rows); ++i) {
-    const std::span<float> to = out.row(i);
-    if (is_packed())
-      std::ranges::copy(packed_->row(rows[i]).subspan(first_column, to.size()), to.begin());
-    else
-      for (Index j = 0; j < std::ssize(to); ++j) to[j] = source_.at(rows[i], first_column + j);
-    for_gaps(rows[i], [&](Index column, float value) {
-      if (column >= first_column && column < first_column + std::ssize(to))
-        to[column - first_column] = value;
-    });
+  const Index width = out.columns();
+  if (is_packed()) {
+    for (Index i = 0; i < std::ssize(rows); ++i)
+      std::ranges::copy(packed_->row(rows[i]).subspan(first_column, width), out.row(i).begin());
+  } else if (const auto* source = std::get_if<Source>(&source_)) {
+    source->read_run(rows, first_column, out);
+  } else {
+    std::vector<Index> columns(width);
+    std::iota(columns.begin(), columns.end(), first_column);
+    std::get<Compressed>(source_).read(rows, columns, out);
   }
+  if (!gaps_) return;
+  for (Index i = 0; i < std::ssize(rows); ++i)
+    for_gaps(rows[i], [&](Index column, float value) {
+      if (column >= first_column && column < first_column + width)
+        out(i, column - first_column) = value;
+    });
 }
 
 }  // namespace cstonet

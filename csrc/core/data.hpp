@@ -3,25 +3,13 @@
 
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
+#include "core/source.hpp"
 #include "core/types.hpp"
 
 namespace cstonet {
-
-// A user's matrix: float32 or float64, any strides (C order, F order, slices, memory maps). A view:
-// whoever makes it keeps the arrays alive.
-struct Source {
-  const void* data;
-  bool is_double;
-  Index rows, columns;
-  Index row_stride, column_stride;  // in bytes
-  std::span<const double> center;   // standardised value = (x - center) * inverse_scale
-  std::span<const double> inverse_scale;
-  double limit;  // standardised values are held within [-limit, limit]: one outlier must not rule
-
-  float at(Index row, Index column) const;
-};
 
 // Entries of the covariates that were not observed, row by row: those of row i are the entries
 // first[i] .. first[i + 1] - 1.
@@ -38,16 +26,22 @@ struct Gaps {
 class Dataset {
  public:
   // Packs the source into standardised rows at once if that takes at most `pack_bytes`;
-  // otherwise every gather reads the source.
+  // otherwise every gather reads the source and standardises on the way.
   Dataset(const Source& source, std::size_t pack_bytes);
+  // Never packed: what is not stored stays so.
+  explicit Dataset(const Compressed& source);
 
   // The same covariates with the missing entries at these standardised values, one per entry. What
   // is packed is shared.
   Dataset completed(std::shared_ptr<const Gaps> gaps, Floats values) const;
 
-  Index rows() const { return source_.rows; }
-  Index columns() const { return source_.columns; }
+  Index rows() const { return rows_; }
+  Index columns() const { return columns_; }
   bool is_packed() const { return packed_ != nullptr; }
+  // The stored entries, if all that there is to know stands in them; else null.
+  const Compressed* compressed() const {
+    return gaps_ ? nullptr : std::get_if<Compressed>(&source_);
+  }
 
   // out.row(i) = the listed columns of the standardised row rows[i].
   void gather(std::span<const Index> rows, std::span<const Index> columns, Panel& out) const;
@@ -59,7 +53,8 @@ class Dataset {
   template <class Put>
   void for_gaps(Index row, Put&& put) const;
 
-  Source source_;
+  Index rows_, columns_;
+  std::variant<Source, Compressed> source_;
   std::shared_ptr<const Panel> packed_;
   std::shared_ptr<const Gaps> gaps_;
   Floats values_;

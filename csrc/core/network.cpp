@@ -126,10 +126,11 @@ void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch&
     Panel& out = states[i].output;
     z.set_rows(batch.rows());
     out.set_rows(batch.rows());
-    multiply(*below, theta.weights, theta.bias, z);
     if (i + 1 < spec.layers.size()) {
-      kernels().activate(spec.activation, z.data(), z.size(), out.data());
+      multiply_activate(spec.activation, *below, theta.weights, theta.bias, z, out);
       clamp_visible(spec.layers[i], batch, out);
+    } else {
+      multiply(*below, theta.weights, theta.bias, z);
     }
     below = &out;
   }
@@ -140,11 +141,8 @@ std::vector<double> visible_log_likelihood(const NetworkSpec& spec, const Batch&
                                            std::span<const double> variances) {
   std::vector<double> totals;
   for (const VisibleBlock& v : visible_blocks(spec)) {
-    const Panel& z = states[v.layer].predictor;
-    double total = 0.0;
-    for (Index i = 0; i < batch.rows(); ++i)
-      total += batch.weight[i] * log_density(v, variances[totals.size()], batch.visible, z, i);
-    totals.push_back(total);
+    totals.push_back(log_likelihood(v, variances[totals.size()], batch.visible,
+                                    states[v.layer].predictor, batch.weight));
   }
   return totals;
 }

@@ -8,10 +8,10 @@ namespace cstonet {
 Optimizer::Optimizer(const NetworkSpec& spec, const OptimizerOptions& options) : options_(options) {
   for (Index i = 0; i < spec.depth(); ++i) {
     const Index inputs = spec.layer_inputs(i), units = spec.layers[i].units();
-    moments_.push_back({.first = Panel(inputs, units),
-                        .second = Panel(inputs, units),
-                        .bias_first = Floats(padded(units)),
-                        .bias_second = Floats(padded(units))});
+    state_.layers.push_back({.first = Panel(inputs, units),
+                             .second = Panel(inputs, units),
+                             .bias_first = Floats(padded(units)),
+                             .bias_second = Floats(padded(units))});
   }
 }
 
@@ -23,12 +23,11 @@ void Optimizer::apply(double rate, double gradient_scale, const PriorPass& prior
   const Index n = std::ssize(target.values);
   switch (options_.rule) {
     case UpdateRule::adam: {
-      const auto k = static_cast<double>(steps_);
       const AdamPass pass{.rate = narrow(rate),
                           .first_decay = narrow(options_.momentum),
                           .second_decay = narrow(options_.second_decay),
-                          .first_correction = narrow(1 / (1 - std::pow(options_.momentum, k))),
-                          .second_correction = narrow(1 / (1 - std::pow(options_.second_decay, k))),
+                          .first_correction = narrow(first_correction_),
+                          .second_correction = narrow(second_correction_),
                           .epsilon = narrow(options_.epsilon),
                           .gradient_scale = narrow(gradient_scale)};
       kernels().adam(pass, prior, gradient, mask, n, target.values.data(), target.first.data(),
@@ -62,11 +61,12 @@ double Optimizer::gradient_scale(const LayerGradient& gradient, const LayerParam
 void Optimizer::update(const std::vector<LayerGradient>& gradients, double batch_weight,
                        std::span<const double> rate, std::span<const double> layer_variance,
                        const PriorPass& prior, bool penalize_bias, Parameters& parameters) {
-  ++steps_;
-  for (std::size_t i = 0; i < moments_.size(); ++i) {
+  ++state_.steps;
+  correct_moments();
+  for (std::size_t i = 0; i < state_.layers.size(); ++i) {
     const LayerGradient& g = gradients[i];
     LayerParameters& theta = parameters.layers[i];
-    Moments& m = moments_[i];
+    Moments& m = state_.layers[i];
     const double scale = gradient_scale(g, theta, batch_weight, layer_variance[i]);
     apply(rate[i], scale, prior,
           {.gradient = g.weights.flat(),
@@ -83,14 +83,30 @@ void Optimizer::update(const std::vector<LayerGradient>& gradients, double batch
   }
 }
 
+void Optimizer::correct_moments() {
+  const auto k = static_cast<double>(state_.steps);
+  first_correction_ = 1 / (1 - std::pow(options_.momentum, k));
+  second_correction_ = 1 / (1 - std::pow(options_.second_decay, k));
+}
+
 void Optimizer::keep_inputs(std::span<const Index> rows) {
-  moments_[0].first = take_rows(moments_[0].first, rows);
-  moments_[0].second = take_rows(moments_[0].second, rows);
+  Moments& first_layer = state_.layers.front();
+  first_layer.first = take_rows(first_layer.first, rows);
+  first_layer.second = take_rows(first_layer.second, rows);
+}
+
+void Optimizer::resume(const State& from, const Parameters& network, std::span<const Index> rows) {
+  state_ = from;
+  for (std::size_t i = 0; i < state_.layers.size(); ++i)
+    for (Panel* moment : {&state_.layers[i].first, &state_.layers[i].second})
+      moment->view().array() *= network.layers[i].mask.view().array();
+  keep_inputs(rows);
 }
 
 Panel take_rows(const Panel& panel, std::span<const Index> rows) {
   Panel out(std::ssize(rows), panel.columns());
-  for (Index i = 0; i < out.rows(); ++i) std::ranges::copy(panel.row(rows[i]), out.row(i).begin());
+  for (Index i = 0; i < out.rows(); ++i)
+    if (rows[i] >= 0) std::ranges::copy(panel.row(rows[i]), out.row(i).begin());
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/network.hpp"
@@ -26,11 +27,21 @@ class Optimizer {
   // Keeps the state of the listed rows of the first layer only.
   void keep_inputs(std::span<const Index> rows);
 
- private:
   struct Moments {
     Panel first, second;
     Floats bias_first, bias_second;
   };
+  // What an optimiser remembers of former updates.
+  struct State {
+    long steps = 0;
+    std::vector<Moments> layers;
+  };
+  State take_state() && { return std::move(state_); }
+  // Goes on from the state of another network with the same layers, whose input rows[k] is input k
+  // of this one; -1: a new input. Nothing is remembered of weights that it was not allowed.
+  void resume(const State& from, const Parameters& network, std::span<const Index> rows);
+
+ private:
   // Weights or biases of a layer, with all that belongs to each of them.
   struct Target {
     std::span<const float> gradient, mask;
@@ -40,13 +51,14 @@ class Optimizer {
                         double batch_weight, double layer_variance) const;
   void apply(double rate, double gradient_scale, const PriorPass& prior,
              const Target& target) const;
+  void correct_moments();  // for their start at zero, once per update
 
   OptimizerOptions options_;
-  long steps_ = 0;
-  std::vector<Moments> moments_;
+  State state_;
+  double first_correction_ = 1.0, second_correction_ = 1.0;
 };
 
-// Rows `rows` of `panel`, in that order.
+// Rows `rows` of `panel`, in that order; zeros where the row is -1.
 Panel take_rows(const Panel& panel, std::span<const Index> rows);
 
 }  // namespace cstonet

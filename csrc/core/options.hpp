@@ -94,6 +94,7 @@ struct StageOptions {
 
 struct TrainingOptions {
   int batch_size;
+  long epoch_rows;  // rows visited in an epoch, about: the rows are cut into equal parts
   Initializer initializer;
   double initial_bias;      // sd of the initial biases of hidden layers
   bool estimate_variance;   // visible gaussian blocks: variance from held-out rows
@@ -106,6 +107,7 @@ struct TrainingOptions {
   template <class Visitor>
   void fields(Visitor&& visit) {
     visit("batch_size", batch_size);
+    visit("epoch_rows", epoch_rows);
     visit("initializer", initializer);
     visit("initial_bias", initial_bias);
     visit("estimate_variance", estimate_variance);

@@ -7,7 +7,52 @@
 namespace cstonet {
 namespace {
 
-constexpr Index kRowsPerTask = 256;
+// Rows that pass through the network together, and how many such blocks a task takes one after the
+// other in the same memory.
+constexpr Index kRowsPerBlock = 256, kBlocksPerTask = 8;
+constexpr Index kRowsPerTask = kRowsPerBlock * kBlocksPerTask;
+
+// A network at some rows, whose visible units are clamped by the caller.
+class Prediction {
+ public:
+  Prediction(const NetworkSpec& spec, const Parameters& parameters, Index rows)
+      : spec_(spec), parameters_(parameters), blocks_(visible_blocks(spec)) {
+    batch.inputs.reshape(rows, spec.inputs);
+    batch.visible.reshape(rows, spec.visible_columns());
+    allocate(spec, rows, states_);
+  }
+
+  void run() { forward(spec_, parameters_, batch, states_); }
+  void means(Index i, std::span<float> out) const {
+    for (const VisibleBlock& v : blocks_)
+      mean_from_predictor(v.block.family, v.units(states_[v.layer].predictor, i),
+                          out.subspan(v.block.column, v.block.size));
+  }
+
+  Batch batch;
+
+ private:
+  const NetworkSpec& spec_;
+  const Parameters& parameters_;
+  std::vector<VisibleBlock> blocks_;
+  std::vector<LayerState> states_;
+};
+
+// Calls use(prediction, first, count) for every block of so many rows, on all threads.
+template <class Use>
+void in_blocks(const NetworkSpec& spec, const Parameters& parameters, Index rows, int threads,
+               Hooks& hooks, const Use& use) {
+  run_tasks((rows + kRowsPerTask - 1) / kRowsPerTask, threads, hooks, [&](long task) {
+    const Index begin = task * kRowsPerTask, end = std::min(begin + kRowsPerTask, rows);
+    Prediction at(spec, parameters, std::min(kRowsPerBlock, end - begin));
+    for (Index first = begin; first < end; first += kRowsPerBlock) {
+      hooks.check();
+      const Index count = std::min(kRowsPerBlock, end - first);
+      at.batch.visible.set_rows(count);
+      use(at, first, count);
+    }
+  });
+}
 
 }  // namespace
 
@@ -18,32 +63,36 @@ std::vector<Panel> predict(const NetworkSpec& spec, const Parameters& parameters
   require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
   require(clamp.columns() == spec.visible_columns(), "one clamp value per visible unit");
   const Index n = std::ssize(rows);
-  const std::vector<VisibleBlock> blocks = visible_blocks(spec);
   std::vector<Panel> out(clamp.rows());
   for (Panel& panel : out) panel.reshape(n, spec.visible_columns());
 
-  run_tasks((n + kRowsPerTask - 1) / kRowsPerTask, threads, hooks, [&](long task) {
-    const Index first = task * kRowsPerTask;
-    const Index count = std::min(kRowsPerTask, n - first);
-    Batch batch;
-    batch.inputs.reshape(count, spec.inputs);
-    batch.visible.reshape(count, spec.visible_columns());
-    std::vector<LayerState> states;
-    allocate(spec, count, states);
-    data.gather(std::span(rows).subspan(first, count), inputs, batch.inputs);
+  in_blocks(spec, parameters, n, threads, hooks, [&](Prediction& at, Index first, Index count) {
+    data.gather(std::span(rows).subspan(first, count), inputs, at.batch.inputs);
     for (Index setting = 0; setting < clamp.rows(); ++setting) {
-      for (Index i = 0; i < count; ++i)
-        std::ranges::copy(clamp.row(setting), batch.visible.row(i).begin());
-      forward(spec, parameters, batch, states);
-      for (const VisibleBlock& v : blocks) {
-        const Panel& z = states[v.layer].predictor;
-        for (Index i = 0; i < count; ++i)
-          mean_from_predictor(v.block.family, v.units(z, i),
-                              out[setting].row(first + i).subspan(v.block.column, v.block.size));
-      }
+      for (Index i = 0; i < count; ++i) copy_row(clamp, setting, at.batch.visible, i);
+      at.run();
+      for (Index i = 0; i < count; ++i) at.means(i, out[setting].row(first + i));
     }
   });
   return out;
+}
+
+void predict_received(const NetworkSpec& spec, const Parameters& parameters,
+                      const std::vector<Index>& inputs, const Dataset& data,
+                      const std::vector<Index>& rows, const Columns& received, int threads,
+                      Hooks& hooks, std::span<float> out) {
+  const Index n = std::ssize(rows), units = spec.visible_columns();
+  require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
+  require(received.width <= units, "no more treatments than visible units");
+  require(std::ssize(out) == n * units, "one result per row and visible unit");
+
+  in_blocks(spec, parameters, n, threads, hooks, [&](Prediction& at, Index first, Index count) {
+    data.gather(std::span(rows).subspan(first, count), inputs, at.batch.inputs);
+    for (Index i = 0; i < count; ++i)
+      std::ranges::copy(received.row(first + i), at.batch.visible.row(i).begin());
+    at.run();
+    for (Index i = 0; i < count; ++i) at.means(i, out.subspan((first + i) * units, units));
+  });
 }
 
 }  // namespace cstonet

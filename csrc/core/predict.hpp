@@ -1,6 +1,7 @@
 // Prediction by the plain network: noise ignored, visible units clamped (paper, section 2).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/data.hpp"
@@ -16,5 +17,12 @@ std::vector<Panel> predict(const NetworkSpec& spec, const Parameters& parameters
                            const std::vector<Index>& inputs, const Dataset& data,
                            const std::vector<Index>& rows, const Panel& clamp, int threads,
                            Hooks& hooks);
+
+// The same with the visible units that feed forward at what was observed of each row: `received`
+// has a row for each of `rows`. Written to `out`, rows x visible columns without gaps.
+void predict_received(const NetworkSpec& spec, const Parameters& parameters,
+                      const std::vector<Index>& inputs, const Dataset& data,
+                      const std::vector<Index>& rows, const Columns& received, int threads,
+                      Hooks& hooks, std::span<float> out);
 
 }  // namespace cstonet

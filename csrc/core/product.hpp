@@ -12,6 +12,9 @@ namespace cstonet {
 void multiply(const Panel& a, const Panel& b, Panel& c);
 // c = a b + bias, one entry of bias per column of c, padding included.
 void multiply(const Panel& a, const Panel& b, std::span<const float> bias, Panel& c);
+// z = a b + bias and h = ψ(z).
+void multiply_activate(Activation kind, const Panel& a, const Panel& b, std::span<const float> bias,
+                       Panel& z, Panel& h);
 // c = a' b. `a` may have more columns than `c` has rows, as above.
 void multiply_transposed(const Panel& a, const Panel& b, Panel& c);
 // c += a' b.

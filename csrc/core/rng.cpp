@@ -30,6 +30,12 @@ void RandomStream::normals(Purpose purpose, std::uint32_t a, std::uint32_t b,
   kernels().random_normal(key_.data(), counter, std::ssize(out), out.data());
 }
 
+void RandomStream::normals(Purpose purpose, std::uint32_t a, std::uint32_t b, Index rows,
+                           Index columns, Panel& out) const {
+  const std::uint32_t counter[3] = {a, b, static_cast<std::uint32_t>(purpose)};
+  kernels().random_normal_rows(key_.data(), counter, {rows, columns, out.stride()}, out.data());
+}
+
 void RandomStream::uniforms(Purpose purpose, std::uint32_t a, std::uint32_t b,
                             std::span<float> out) const {
   const std::uint32_t counter[3] = {a, b, static_cast<std::uint32_t>(purpose)};

@@ -22,6 +22,10 @@ class RandomStream {
 
   // The first standard normals of the stream (purpose, a, b).
   void normals(Purpose purpose, std::uint32_t a, std::uint32_t b, std::span<float> out) const;
+  // The same for the first rows of a panel, row after row with their padding; beyond the first
+  // columns a panel may keep what it had.
+  void normals(Purpose purpose, std::uint32_t a, std::uint32_t b, Index rows, Index columns,
+               Panel& out) const;
   // Its first uniforms in [0, 1).
   void uniforms(Purpose purpose, std::uint32_t a, std::uint32_t b, std::span<float> out) const;
   // Shuffles the items in place.

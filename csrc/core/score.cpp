@@ -2,72 +2,172 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 
-#include "core/product.hpp"
+#include "core/errors.hpp"
+#include "core/feature_blocks.hpp"
 
 namespace cstonet {
 namespace {
 
-constexpr Index kColumnsPerTask = 128;
+// Products of up to so many numbers are computed once, and blocks of covariates are the tasks.
+// Where there are more, parts of the rows are the tasks, each of which reads all its covariates
+// once. What is done depends on the shapes alone, not on the number of threads.
+constexpr Index kStoredProducts = Index{1} << 22;
+constexpr Index kFewestRowsPerPart = Index{1} << 15, kMostParts = 16;
 
-// Rows are contiguous, padding included (zeros stay zeros), so plain loops over them are fast where
-// reductions and maps of strided views are not.
-void square_into(const Panel& from, Panel& to) {
-  std::ranges::transform(from.flat(), to.data(), [](float x) { return x * x; });
+Index parts_of(Index whole, Index part) { return (whole + part - 1) / part; }
+
+void add_to(std::span<double> to, std::span<const double> from) {
+  std::ranges::transform(to, from, to.begin(), std::plus<>());
 }
 
-// to = from minus the means of its columns.
-void centre_into(const Panel& from, Panel& to) {
-  const Index rows = from.rows(), stride = from.stride();
-  Floats mean(stride);
-  column_sums(from, mean);
-  for (float& m : mean) m /= static_cast<float>(rows);
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < stride; ++j) to(i, j) = from(i, j) - mean[j];
-}
+class Sums {
+ public:
+  Sums(const ScoreRequest& request, Hooks& hooks)
+      : request_(request),
+        hooks_(hooks),
+        blocks_(request),
+        rows_(std::ssize(request.rows)),
+        covariates_(std::ssize(request.covariates)),
+        step_(blocks_.rows_at_once()) {}
 
-// z(j, k) for the features in the columns of `f`, written to rows first.. of `out`.
-void self_normalised(const Panel& f, const Panel& f_squared, const Panel& g, const Panel& g_squared,
-                     Index first, Panel& out) {
-  Panel sum(f.columns(), g.columns()), variance(f.columns(), g.columns());
-  multiply_transposed(f, g, sum);
-  multiply_transposed(f_squared, g_squared, variance);
-  for (Index j = 0; j < f.columns(); ++j)
-    for (Index d = 0; d < g.columns(); ++d) {
-      const float v = variance(j, d);
-      out(first + j, d) = v > 0.0f ? sum(j, d) / std::sqrt(v) : 0.0f;
-    }
-}
+  void run(const TakeSums& take) {
+    if (rows_ * padded(request_.products.size()) <= kStoredProducts)
+      by_covariates(take);
+    else
+      by_rows(take);
+  }
 
-bool not_next(Index a, Index b) { return b != a + 1; }
+ private:
+  ScoreSums empty(Index covariates) const {
+    return ScoreSums(request_.products.size(), covariates, request_.with_squares());
+  }
+
+  Weights weights(ProductBlock& products, Index first) const {
+    const Index count = std::min(step_, rows_ - first);
+    return Weights(products.at(request_.rows.subspan(first, count), first));
+  }
+
+  void by_covariates(const TakeSums& take) {
+    std::vector<std::optional<Weights>> weights_of(parts_of(rows_, step_));
+    run_tasks(std::ssize(weights_of), request_.threads, hooks_, [&](long block) {
+      ProductBlock products(request_.products, request_.data, std::min(step_, rows_));
+      weights_of[block] = weights(products, block * step_);
+    });
+    constexpr Index width = FeatureBlock::kColumns;
+    run_tasks(parts_of(covariates_, width), request_.threads, hooks_, [&](long task) {
+      const Index first = task * width;
+      ScoreSums sums = empty(std::min(width, covariates_ - first));
+      const std::unique_ptr<FeatureBlock> features = blocks_.make();
+      for (Index block = 0; block < std::ssize(weights_of); ++block)
+        features->add(block * step_, *weights_of[block], first, sums, 0);
+      take(first, sums);
+    });
+  }
+
+  void by_rows(const TakeSums& take) {
+    const Index parts = std::clamp<Index>(rows_ / kFewestRowsPerPart, 1, kMostParts);
+    const Index rows = parts_of(parts_of(rows_, parts), step_) * step_;  // of each
+    std::vector<std::optional<ScoreSums>> sums(parts_of(rows_, rows));
+    run_tasks(std::ssize(sums), request_.threads, hooks_, [&](long part) {
+      ScoreSums& own = sums[part].emplace(empty(covariates_));
+      ProductBlock products(request_.products, request_.data, step_);
+      const std::unique_ptr<FeatureBlock> features = blocks_.make();
+      for (Index row = part * rows; row < std::min((part + 1) * rows, rows_); row += step_) {
+        hooks_.check();
+        const Weights own_weights = weights(products, row);
+        for (Index first = 0; first < covariates_; first += FeatureBlock::kColumns)
+          features->add(row, own_weights, first, own, first);
+      }
+    });
+    for (Index part = 1; part < std::ssize(sums); ++part) sums[0]->add(*sums[part]);
+    take(0, *sums[0]);
+  }
+
+  const ScoreRequest& request_;
+  Hooks& hooks_;
+  FeatureBlocks blocks_;
+  Index rows_, covariates_, step_;
+};
+
+void add_squares(const Panel& x, std::span<double> sums) {
+  for (Index i = 0; i < x.rows(); ++i)
+    for (Index j = 0; j < x.columns(); ++j) sums[j] += double{x(i, j)} * x(i, j);
+}
 
 }  // namespace
 
-void score_tests(const Dataset& data, const std::vector<Index>& rows,
-                 const std::vector<Index>& covariates, const Panel& directions, int threads,
-                 Hooks& hooks, Panel& linear, Panel& square) {
-  const Index p = std::ssize(covariates), n = std::ssize(rows);
-  linear.reshape(p, directions.columns());
-  square.reshape(p, directions.columns());
-  Panel g_squared(n, directions.columns());
-  square_into(directions, g_squared);
+ScoreSums::ScoreSums(Index k, Index q, bool with_squares) : directions(k), covariates(q) {
+  for (std::vector<double>* part : {&linear.sum, &linear.squares}) part->assign(k * q, 0.0);
+  if (!with_squares) return;
+  for (std::vector<double>* part : {&square.sum, &square.squares}) part->assign(k * q, 0.0);
+}
 
-  run_tasks((p + kColumnsPerTask - 1) / kColumnsPerTask, threads, hooks, [&](long task) {
-    const Index first = task * kColumnsPerTask;
-    const Index width = std::min(kColumnsPerTask, p - first);
-    Panel f(n, width), f_squared(n, width);
-    const std::span wanted = std::span(covariates).subspan(first, width);
-    // A run of columns is read faster than a list of them.
-    if (std::ranges::adjacent_find(wanted, not_next) == wanted.end())
-      data.gather_run(rows, wanted.front(), f);
-    else
-      data.gather(rows, wanted, f);
-    square_into(f, f_squared);
-    self_normalised(f, f_squared, directions, g_squared, first, linear);
-    centre_into(f_squared, f);
-    square_into(f, f_squared);
-    self_normalised(f, f_squared, directions, g_squared, first, square);
+void ScoreSums::add(const ScoreSums& other) {
+  add_to(linear.sum, other.linear.sum);
+  add_to(linear.squares, other.linear.squares);
+  add_to(square.sum, other.square.sum);
+  add_to(square.squares, other.square.squares);
+}
+
+void score_sums(const ScoreRequest& request, Hooks& hooks, const TakeSums& take) {
+  require(std::ssize(request.rows) == request.products.rows, "one row of products per row");
+  require(!request.with_squares() || request.mean_squares.size() == request.covariates.size(),
+          "one mean square per covariate");
+  require(!request.slopes || (request.slopes->rows() == std::ssize(request.others) + 1 &&
+                              request.slopes->columns() == std::ssize(request.covariates)),
+          "a constant and a slope of every other covariate per covariate");
+  request.products.validate(request.data);
+  if (request.covariates.empty()) return;
+  Sums(request, hooks).run(take);
+}
+
+float score(double sum, double squares) {
+  return squares > 0.0 ? static_cast<float>(sum / std::sqrt(squares)) : 0.0f;
+}
+
+namespace {
+
+std::vector<double> square_sums(const Compressed& source, std::span<const Index> rows) {
+  std::vector<double> times(source.rows, 0.0), sums(source.columns);
+  for (Index row : rows) times[row] += 1.0;
+  for (Index j = 0; j < source.columns; ++j) {
+    const double x0 = source.zero(j);
+    sums[j] = x0 * x0 * static_cast<double>(rows.size());
+    for (Index e = source.first(j); e < source.first(j + 1); ++e) {
+      const double x = source.value(e, j);
+      sums[j] += times[source.row(e)] * (x * x - x0 * x0);
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::vector<double> square_sums(const Dataset& data, std::span<const Index> rows, int threads,
+                                Hooks& hooks) {
+  if (const Compressed* source = data.compressed()) return square_sums(*source, rows);
+  constexpr Index width = FeatureBlock::kColumns, step = 256;
+  const Index m = std::ssize(rows),
+              parts = std::clamp<Index>(m / kFewestRowsPerPart, 1, kMostParts);
+  const Index own_rows = parts_of(m, parts);
+  std::vector<std::vector<double>> sums(parts, std::vector<double>(data.columns(), 0.0));
+  run_tasks(parts, threads, hooks, [&](long part) {
+    const Index end = std::min((part + 1) * own_rows, m);
+    for (Index row = part * own_rows; row < end; row += step) {
+      hooks.check();
+      const std::span block = rows.subspan(row, std::min(step, end - row));
+      for (Index first = 0; first < data.columns(); first += width) {
+        Panel x(std::ssize(block), std::min(width, data.columns() - first));
+        data.gather_run(block, first, x);
+        add_squares(x, std::span(sums[part]).subspan(first, x.columns()));
+      }
+    }
   });
+  for (Index part = 1; part < parts; ++part) add_to(sums[0], sums[part]);
+  return sums[0];
 }
 
 }  // namespace cstonet

@@ -22,6 +22,11 @@ std::string short_text(double x) {
   return text;
 }
 
+void transpose_into(const Panel& from, Panel& to) {
+  for (Index i = 0; i < from.rows(); ++i)
+    for (Index j = 0; j < from.columns(); ++j) to(j, i) = from(i, j);
+}
+
 void weight_rows(const Floats& weight, Panel& panel) {
   panel.view().array().colwise() *= Eigen::Map<const Eigen::ArrayXf>(weight.data(), panel.rows());
 }
@@ -69,40 +74,46 @@ void BackwardSampler::prepare(const Parameters& parameters, Index rows) {
     state.chain.set_rows(rows);
     state.predictor.set_rows(rows);
     state.normal.set_rows(rows);
-    if (coupled_) {
-      // The first move of a pair reads nothing else of its former state.
+    // The first move of a pair reads nothing of its former state.
+    if (coupled_)
       state.shadow.set_rows(rows);
-      state.chain.shift.set_zero();
-      state.shadow.shift.set_zero();
-    } else {
+    else
       state.chain.rest();
-    }
-    if (i > 0) {
-      const Panel& w = parameters.layers[i].weights;
-      state.transposed.view().leftCols(w.rows()) = w.view().transpose();
-    }
+    if (i > 0) transpose_into(parameters.layers[i].weights, state.transposed);
   }
 }
 
-void BackwardSampler::update_residual(Index i, const Batch& batch, const Panel& predictor,
-                                      std::span<const double> variances) {
+void BackwardSampler::update_innovations(Index i) {
   Latent& state = latent_[i];
   const auto innovation = [&](Chain& c) {
     kernels().innovation(c.displacement.data(), c.shift.data(), state.mask.data(),
-                         static_cast<float>(1 / options_.variance[i]), batch.rows(),
-                         c.residual.stride(), c.residual.data());
+                         static_cast<float>(1 / options_.variance[i]), c.residual.shape(),
+                         c.residual.data());
   };
-  if (i < spec_.hidden_layers()) {
-    innovation(state.chain);
-    if (coupled_) innovation(state.shadow);  // zero at visible units: they do not pull
-  }
+  innovation(state.chain);
+  if (coupled_) innovation(state.shadow);  // zero at visible units: they do not pull
+}
+
+void BackwardSampler::shift_predictor(const VisibleBlock& v, const Panel& predictor,
+                                      Latent& state) const {
+  // All panels of a layer have its stride.
+  const float *z = predictor.data(), *s = state.chain.shift.data();
+  const float* shadow = coupled_ ? state.shadow.shift.data() : nullptr;
+  float* eta = state.predictor.data();
+  for (Index first = v.unit; first < predictor.size(); first += predictor.stride())
+    for (Index k = first; k < first + v.block.size; ++k)
+      eta[k] = shadow ? z[k] + s[k] + shadow[k] : z[k] + s[k];
+}
+
+void BackwardSampler::update_visible(Index i, bool shifted, const Batch& batch,
+                                     const Panel& predictor, std::span<const double> variances) {
+  Latent& state = latent_[i];
   for (std::size_t b = 0; b < visible_.size(); ++b) {
     const VisibleBlock& v = visible_[b];
     if (v.layer != i) continue;
-    const auto units = [&v](auto& panel) { return panel.view().middleCols(v.unit, v.block.size); };
-    units(state.predictor) = units(predictor) + units(state.chain.shift);
-    if (coupled_) units(state.predictor) += units(state.shadow.shift);
-    visible_residual(v, variances[b], batch.visible, state.predictor, state.chain.residual);
+    if (shifted) shift_predictor(v, predictor, state);
+    visible_residual(v, variances[b], batch.visible, shifted ? state.predictor : predictor,
+                     state.chain.residual);
   }
 }
 
@@ -117,8 +128,8 @@ void BackwardSampler::draw(Index i, const RandomStream& random, std::uint32_t it
   // law is the same, what is odd in the noise and common to a pair cancels in the sum, and half the
   // draws are saved.
   const Index half = (normal.rows() + 1) / 2;
-  const std::span<float> drawn = normal.flat().first(half * normal.stride());
-  random.normals(Purpose::latent, iteration, stream, drawn);
+  random.normals(Purpose::latent, iteration, stream, half, spec_.layers[i].latent_units(), normal);
+  const std::span<const float> drawn = normal.flat().first(half * normal.stride());
   const std::span<float> mirrored = normal.flat().subspan(drawn.size());
   std::ranges::transform(drawn.first(mirrored.size()), mirrored.begin(), std::negate<>());
 }
@@ -126,6 +137,7 @@ void BackwardSampler::draw(Index i, const RandomStream& random, std::uint32_t it
 float BackwardSampler::move_latents(Index i, double step, bool first, const Panel& output) {
   Latent& state = latent_[i];
   Chain &chain = state.chain, &shadow = state.shadow;
+  const bool again = options_.sweeps > 1;
   const SghmcPass pass{
       .step = static_cast<float>(step),
       .friction = static_cast<float>(options_.friction),
@@ -141,11 +153,13 @@ float BackwardSampler::move_latents(Index i, double step, bool first, const Pane
                                     .shadow_back = shadow.back.data(),
                                     .normal = state.normal.data(),
                                     .mask = state.mask.data()},
-                                   output.rows(), output.stride(),
-                                   {.velocity = chain.velocity.data(),
+                                   output.shape(),
+                                   {.velocity = again ? chain.velocity.data() : nullptr,
                                     .d = chain.displacement.data(),
-                                    .shadow_velocity = shadow.velocity.data(),
-                                    .shadow_d = shadow.displacement.data()},
+                                    .shadow_velocity = again ? shadow.velocity.data() : nullptr,
+                                    .shadow_d = shadow.displacement.data(),
+                                    .residual = chain.residual.data(),
+                                    .shadow_residual = shadow.residual.data()},
                                    first);
   kernels().sghmc(spec_.activation, pass,
                   {.h = output.data(),
@@ -154,23 +168,31 @@ float BackwardSampler::move_latents(Index i, double step, bool first, const Pane
                    .normal = state.normal.data(),
                    .mask = state.mask.data()},
                   output.rows(), output.stride(), chain.velocity.data(), chain.displacement.data());
+  update_innovations(i);
   return chain.displacement.view().cwiseAbs().maxCoeff();
 }
 
-void BackwardSampler::activate(Index i, bool first, bool near, LayerState& layer) {
+void BackwardSampler::activate(Index i, bool first, float farthest, const Batch& batch,
+                               LayerState& layer) {
   Chain &chain = latent_[i].chain, &shadow = latent_[i].shadow;
-  if (coupled_)
+  if (coupled_) {
+    const Distance distance = farthest < kClose  ? Distance::close
+                              : farthest < kNear ? Distance::near
+                                                 : Distance::far;
     kernels().activate_coupled(spec_.activation,
                                {.z = layer.predictor.data(),
                                 .shadow = shadow.displacement.data(),
                                 .d = chain.displacement.data(),
+                                .mask = latent_[i].mask.data(),
                                 .h = layer.output.data(),
                                 .change = chain.change.data(),
                                 .shadow_change = shadow.change.data()},
-                               layer.predictor.size(), near, first);
-  else
+                               layer.predictor.shape(), distance, first);
+  } else {
     kernels().activate_shifted(spec_.activation, layer.predictor.data(), chain.displacement.data(),
                                layer.predictor.size(), layer.output.data(), chain.change.data());
+    clamp_visible(spec_.layers[i], batch, layer.output);
+  }
 }
 
 void BackwardSampler::move(Index i, double step, bool first, const Panel& weights_above,
@@ -182,8 +204,7 @@ void BackwardSampler::move(Index i, double step, bool first, const Panel& weight
     multiply(above.shadow.residual, above.transposed, state.shadow.back);
   const float farthest = move_latents(i, step, first, layer.output);
   if (farthest > kFarthest && layer.predictor.view().allFinite()) throw diverged(i, step);
-  activate(i, first, farthest < kNear, layer);
-  clamp_visible(spec_.layers[i], batch, layer.output);
+  activate(i, first, farthest, batch, layer);
   multiply(state.chain.change, weights_above, above.chain.shift);
   if (coupled_) multiply(state.shadow.change, weights_above, above.shadow.shift);
 }
@@ -202,13 +223,16 @@ void BackwardSampler::impute(const Parameters& parameters, const Batch& batch,
   prepare(parameters, batch.rows());
   for (int sweep = 0; sweep < options_.sweeps; ++sweep) {
     for (Index i = spec_.hidden_layers() - 1; i >= 0; --i) {
-      update_residual(i + 1, batch, states[i + 1].predictor, variances);
+      update_visible(i + 1, sweep > 0, batch, states[i + 1].predictor, variances);
       draw(i, random, iteration, sweep);
       move(i, step[i], sweep == 0, parameters.layers[i + 1].weights, batch, states[i]);
     }
   }
-  for (Index i = 0; i < spec_.depth(); ++i)
-    update_residual(i, batch, states[i].predictor, variances);
+  // The last move of the layer below has shifted every layer but the first.
+  for (Index i = 0; i < spec_.depth(); ++i) {
+    if (i > 0 && i < spec_.hidden_layers()) update_innovations(i);
+    update_visible(i, true, batch, states[i].predictor, variances);
+  }
 }
 
 void BackwardSampler::gradients(const Batch& batch, const std::vector<LayerState>& states,
@@ -235,22 +259,18 @@ std::vector<double> BackwardSampler::log_likelihood(const Batch& batch,
   std::vector<double> totals(latent_.size(), 0.0);
   for (Index i = 0; i < spec_.hidden_layers(); ++i) {
     const double variance = options_.variance[i];
-    const Index units = spec_.layers[i].latent_units();
-    const auto part = [units](const Panel& panel) {
-      return panel.view().leftCols(units).cast<double>();
-    };
-    const Chain &chain = latent_[i].chain, &shadow = latent_[i].shadow;
-    Eigen::MatrixXd e = part(chain.displacement) - part(chain.shift);
-    if (coupled_) e += part(shadow.displacement) - part(shadow.shift);
-    totals[i] = -0.5 * (e.squaredNorm() / variance + static_cast<double>(batch.rows() * units) *
-                                                         (kLogTwoPi + std::log(variance)));
+    const Latent& state = latent_[i];
+    const Panel& r = state.chain.residual;
+    // Residuals are innovations over σ².
+    const double squares = kernels().squared_norm(
+        r.data(), coupled_ ? state.shadow.residual.data() : nullptr, state.mask.data(), r.shape());
+    const auto entries = static_cast<double>(batch.rows() * spec_.layers[i].latent_units());
+    totals[i] = -0.5 * (squares * variance + entries * (kLogTwoPi + std::log(variance)));
   }
   for (std::size_t b = 0; b < visible_.size(); ++b) {
     const VisibleBlock& v = visible_[b];
-    const Panel& predictor = latent_[v.layer].predictor;
-    for (Index row = 0; row < batch.rows(); ++row)
-      totals[v.layer] +=
-          v.block.weight * log_density(v, variances[b], batch.visible, predictor, row);
+    totals[v.layer] += v.block.weight * cstonet::log_likelihood(v, variances[b], batch.visible,
+                                                                latent_[v.layer].predictor, {});
   }
   return totals;
 }

@@ -44,7 +44,7 @@ class BackwardSampler {
   void gradients(const Batch& batch, const std::vector<LayerState>& states,
                  std::vector<LayerGradient>& out);
 
-  // log π(Y_i | Y_{i-1}) of each layer, summed over the batch.
+  // log π(Y_i | Y_{i-1}) of each layer, summed over the batch; to be asked before `gradients`.
   std::vector<double> log_likelihood(const Batch& batch, std::span<const double> variances) const;
 
   // Y_i - Z_i.
@@ -79,9 +79,13 @@ class BackwardSampler {
   void move(Index i, double step, bool first, const Panel& weights_above, const Batch& batch,
             LayerState& layer);
   float move_latents(Index i, double step, bool first, const Panel& output);  // largest |D_i|
-  void activate(Index i, bool first, bool near, LayerState& layer);
-  void update_residual(Index i, const Batch& batch, const Panel& predictor,
-                       std::span<const double> variances);
+  void activate(Index i, bool first, float farthest, const Batch& batch, LayerState& layer);
+  // Residuals of the latent units; a move leaves them right until the layer below moves.
+  void update_innovations(Index i);
+  // Residuals of the visible units, whose predictor has been `shifted` if the layer below moved.
+  void update_visible(Index i, bool shifted, const Batch& batch, const Panel& predictor,
+                      std::span<const double> variances);
+  void shift_predictor(const VisibleBlock& v, const Panel& predictor, Latent& state) const;
   Diverged diverged(Index i, double step) const;
 
   NetworkSpec spec_;

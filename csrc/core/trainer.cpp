@@ -17,6 +17,26 @@ namespace {
 // would only let rounding errors speak.
 constexpr double kSmallestVariance = 1e-8;
 
+// Size of the parts if rows are cut into parts of nearly equal size, as close to `wanted` as can
+// be: a fold with a row more than planned has as many epochs to a pass, and so the updates planned.
+Index equal_part(Index rows, Index wanted) {
+  const Index parts =
+      std::max(1L, std::lround(static_cast<double>(rows) / static_cast<double>(wanted)));
+  return (rows + parts - 1) / parts;
+}
+
+std::vector<Index> joined(std::span<const Index> a, std::span<const Index> b) {
+  std::vector<Index> both(a.begin(), a.end());
+  both.insert(both.end(), b.begin(), b.end());
+  return both;
+}
+
+std::vector<Index> counted(Index first, std::size_t count) {
+  std::vector<Index> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
@@ -31,7 +51,11 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
       parameters_(problem.spec),
       blocks_(visible_blocks(problem.spec)),
       variances_(blocks_.size(), 1.0),
-      order_(task.fit_rows),
+      rows_(joined(task.fit_rows, task.validation_rows)),
+      held_out_(counted(std::ssize(task.fit_rows), task.validation_rows.size())),
+      order_(counted(0, task.fit_rows.size())),
+      part_(equal_part(std::ssize(order_), options_.epoch_rows)),
+      visited_(std::ssize(order_)),
       sampler_(spec_, options_.sampler, options_.batch_size),
       optimizer_(spec_, options_.optimizer) {
   for (std::size_t b = 0; b < blocks_.size(); ++b)
@@ -81,6 +105,30 @@ void Trainer::initialize() {
     theta.mask = problem_.structure[i];
     theta.weights.view().array() *= theta.mask.view().array();
   }
+  if (problem_.previous) resume(*problem_.previous);
+}
+
+void Trainer::resume(const TaskResult& previous) {
+  for (std::size_t i = 0; i < parameters_.layers.size(); ++i) {
+    LayerParameters& theta = parameters_.layers[i];
+    const LayerParameters& from = previous.parameters.layers[i];
+    theta.weights = i == 0 ? take_rows(from.weights, problem_.carried) : from.weights;
+    theta.weights.view().array() *= theta.mask.view().array();
+    theta.bias = from.bias;
+  }
+  optimizer_.resume(previous.optimizer, previous.parameters, problem_.carried);
+  variances_ = previous.variances;
+}
+
+std::span<const Index> Trainer::next_rows() {
+  if (visited_ == std::ssize(order_)) {
+    random_.shuffle(Purpose::shuffle, iteration_, order_);
+    visited_ = 0;
+  }
+  const std::span<const Index> rest = std::span<const Index>(order_).subspan(visited_);
+  const std::span<const Index> rows = rest.first(std::min(part_, std::ssize(rest)));
+  visited_ += std::ssize(rows);
+  return rows;
 }
 
 void Trainer::initialize(LayerParameters& theta, std::uint32_t layer) const {
@@ -104,12 +152,14 @@ void Trainer::initialize(LayerParameters& theta, std::uint32_t layer) const {
       theta.bias[j] = static_cast<float>(options_.initial_bias) * draws[rows * columns + j];
 }
 
-void Trainer::load(std::span<const Index> rows) {
+void Trainer::load(std::span<const Index> places) {
+  batch_rows_.resize(places.size());
+  std::ranges::transform(places, batch_rows_.begin(), [this](Index k) { return rows_[k]; });
+  const std::span<const Index> rows = batch_rows_;
   batch_.inputs.set_rows(std::ssize(rows));
   batch_.visible.set_rows(std::ssize(rows));
   if (local_.rows() > 0) {
-    for (Index i = 0; i < std::ssize(rows); ++i)
-      std::ranges::copy(local_.row(rows[i]), batch_.inputs.row(i).begin());
+    for (Index i = 0; i < std::ssize(rows); ++i) copy_row(local_, places[i], batch_.inputs, i);
   } else {
     // Whole rows are copied faster than listed columns; the list may be in another order, though.
     const bool all = std::ssize(inputs_) == problem_.data.columns() &&
@@ -126,11 +176,11 @@ void Trainer::load(std::span<const Index> rows) {
   }
 }
 
-std::vector<std::span<const Index>> Trainer::batches(std::span<const Index> rows) const {
+std::vector<std::span<const Index>> Trainer::batches(std::span<const Index> places) const {
   std::vector<std::span<const Index>> parts;
-  for (Index first = 0; first < std::ssize(rows); first += options_.batch_size)
+  for (Index first = 0; first < std::ssize(places); first += options_.batch_size)
     parts.push_back(
-        rows.subspan(first, std::min<Index>(options_.batch_size, std::ssize(rows) - first)));
+        places.subspan(first, std::min<Index>(options_.batch_size, std::ssize(places) - first)));
   return parts;
 }
 
@@ -144,12 +194,13 @@ Index Trainer::nonzero_parameters() const {
          (options_.prior.penalize_bias ? parameters_.nonzero_biases() : 0);
 }
 
-std::vector<double> Trainer::layer_variances() const {
-  std::vector<double> all(options_.sampler.variance);
+std::span<const double> Trainer::layer_variances() {
+  layer_variances_ = options_.sampler.variance;
   // Where the outcome has no variance its temperature takes that place, the inverse of its weight.
   const Block& outcome = blocks_.back().block;
-  all.push_back(outcome.family == Family::gaussian ? variances_.back() : 1 / outcome.weight);
-  return all;
+  layer_variances_.push_back(outcome.family == Family::gaussian ? variances_.back()
+                                                                : 1 / outcome.weight);
+  return layer_variances_;
 }
 
 PriorPass Trainer::prior_pass(const StageOptions& stage, double spike) const {
@@ -176,22 +227,22 @@ void Trainer::run_epoch(const StageOptions& stage, int epoch, EpochRecord& recor
 
   record.layer_likelihood.assign(spec_.layers.size(), 0.0);
   measure_for_candidates();
-  random_.shuffle(Purpose::shuffle, iteration_, order_);
-  for (std::span<const Index> rows : batches(order_)) {
+  const std::span<const Index> visits = next_rows();
+  for (std::span<const Index> places : batches(visits)) {
     hooks_.check();
-    train_batch(rows, rates, steps, prior, record.layer_likelihood);
+    train_batch(places, rates, steps, prior, record.layer_likelihood);
   }
-  for (double& value : record.layer_likelihood) value /= static_cast<double>(order_.size());
+  for (double& value : record.layer_likelihood) value /= static_cast<double>(visits.size());
   record.nonzero = parameters_.nonzero_weights();
 }
 
-void Trainer::train_batch(std::span<const Index> rows, std::span<const double> rates,
+void Trainer::train_batch(std::span<const Index> places, std::span<const double> rates,
                           std::span<const double> steps, const PriorPass& prior,
                           std::span<double> likelihood) {
-  load(rows);
+  load(places);
   forward(spec_, parameters_, batch_, states_);
   // What a row moves to counts from its next visit on.
-  move_candidates(rows, 0);
+  move_candidates(0);
   sampler_.impute(parameters_, batch_, variances_, steps, random_, iteration_, states_);
   if (problem_.trace) {
     const std::vector<double> terms = sampler_.log_likelihood(batch_, variances_);
@@ -203,21 +254,21 @@ void Trainer::train_batch(std::span<const Index> rows, std::span<const double> r
   ++iteration_;
 }
 
-void Trainer::move_candidates(std::span<const Index> rows, std::uint32_t stream) {
+void Trainer::move_candidates(std::uint32_t stream) {
   if (!imputer_) return;
   const Model model{.spec = spec_, .parameters = parameters_, .variances = candidate_variances_};
-  imputer_->move(model, rows, batch_, states_, random_, iteration_, stream);
+  imputer_->move(model, batch_rows_, batch_, states_, random_, iteration_, stream);
 }
 
-Trainer::Evaluation Trainer::evaluate(std::span<const Index> rows, bool move) {
+Trainer::Evaluation Trainer::evaluate(std::span<const Index> places, bool move) {
   Evaluation total;
   total.likelihood.assign(blocks_.size(), 0.0);
   total.squares.assign(blocks_.size(), 0.0);
   std::uint32_t stream = 1;  // that of the training batches is 0; here, 1 and the first row's place
-  for (std::span<const Index> part : batches(rows)) {
+  for (std::span<const Index> part : batches(places)) {
     load(part);
     forward(spec_, parameters_, batch_, states_);
-    if (move) move_candidates(part, stream);
+    if (move) move_candidates(stream);
     stream += static_cast<std::uint32_t>(part.size());
     const auto terms = visible_log_likelihood(spec_, batch_, states_, variances_);
     for (std::size_t b = 0; b < blocks_.size(); ++b) total.likelihood[b] += terms[b];
@@ -252,12 +303,13 @@ void Trainer::measure_for_candidates() {
   if (!imputer_) return;
   candidate_variances_ = variances_;
   // A variance that is set, not measured, may be so small that no row would ever move.
-  if (!options_.estimate_variance) measure(evaluate(task_.fit_rows), candidate_variances_);
+  if (!options_.estimate_variance)
+    measure(evaluate(counted(0, order_.size())), candidate_variances_);
 }
 
 void Trainer::measure_validation(EpochRecord& record) {
-  if (!task_.validation_rows.empty()) {
-    const Evaluation held_out = evaluate(task_.validation_rows, true);
+  if (!held_out_.empty()) {
+    const Evaluation held_out = evaluate(held_out_, true);
     for (double value : held_out.likelihood) record.validation.push_back(value / held_out.weight);
     if (options_.estimate_variance) measure(held_out, variances_);
   }
@@ -313,29 +365,28 @@ void Trainer::drop_unconnected_inputs() {
 void Trainer::copy_inputs_if_few() {
   // A copy of the few columns that matter makes every later epoch independent of p.
   if (2 * spec_.inputs > problem_.data.columns()) return;
-  std::vector<Index> rows(problem_.data.rows());
-  std::iota(rows.begin(), rows.end(), Index{0});
-  local_.reshape(problem_.data.rows(), spec_.inputs);
-  problem_.data.gather(rows, inputs_, local_);
+  local_.reshape(std::ssize(rows_), spec_.inputs);
+  problem_.data.gather(rows_, inputs_, local_);
 }
 
 void Trainer::finish(TaskResult& result) {
-  std::vector<Index> rows(task_.fit_rows);
-  rows.insert(rows.end(), task_.validation_rows.begin(), task_.validation_rows.end());
-  if (!options_.estimate_variance || task_.validation_rows.empty()) {
-    // Where the noise was not measured in training, its maximum-likelihood estimate stands in.
-    measure(evaluate(rows), variances_);
-  }
-  const Evaluation all = evaluate(rows);
-  result.log_likelihood = all.likelihood;
-  result.rows = all.weight;
-  const double total = std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
-  result.bic = bic(total, nonzero_parameters(), all.weight);
+  const std::vector<Index> places = counted(0, rows_.size());
+  // Where the noise was not measured in training, its maximum-likelihood estimate stands in.
+  if (!options_.estimate_variance || held_out_.empty()) measure(evaluate(places), variances_);
+  if (problem_.trace) judge(evaluate(places), result);
   for (const VisibleBlock& block : blocks_)
     result.reaches.push_back(reaches(spec_, parameters_, block));
   result.variances = variances_;
   result.inputs = std::move(inputs_);
   result.parameters = std::move(parameters_);
+  result.optimizer = std::move(optimizer_).take_state();
+}
+
+void Trainer::judge(const Evaluation& all, TaskResult& result) const {
+  result.log_likelihood = all.likelihood;
+  result.rows = all.weight;
+  const double total = std::accumulate(all.likelihood.begin(), all.likelihood.end(), 0.0);
+  result.bic = bic(total, nonzero_parameters(), all.weight);
 }
 
 }  // namespace cstonet

@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <new>
 #include <span>
@@ -58,6 +59,7 @@ class Panel {
   Index columns() const { return columns_; }
   Index stride() const { return stride_; }
   Index size() const { return rows_ * stride_; }
+  PanelShape shape() const { return {rows_, columns_, stride_}; }
   float* data() { return values_.data(); }
   const float* data() const { return values_.data(); }
   // All rows, one after the other, with their padding.
@@ -78,6 +80,25 @@ class Panel {
  private:
   Index rows_ = 0, columns_ = 0, stride_ = 0;
   Floats values_;
+};
+
+// Row `from` of one panel to row `to` of another of the same stride, padding included: whole
+// registers are copied faster than a few floats.
+inline void copy_row(const Panel& source, Index from, Panel& target, Index to) {
+  const float* a = source.data() + from * source.stride();
+  float* b = target.data() + to * target.stride();
+  for (Index j = 0; j < target.stride(); j += kLanes)
+    std::memcpy(b + j, a + j, kLanes * sizeof(float));
+}
+
+// Rows of so many floats, one after the other without gaps. A view: of a NumPy array, say.
+struct Columns {
+  const float* data = nullptr;
+  Index width = 0;
+
+  std::span<const float> row(Index i) const {
+    return {data + i * width, static_cast<std::size_t>(width)};
+  }
 };
 
 }  // namespace cstonet

@@ -5,7 +5,7 @@ STANDARD := -std=c++20
 OPTIMIZE := -O3 -fno-math-errno -fno-trapping-math
 
 # Sources of csrc/kernels that are compiled once per level; dispatch.cpp is compiled once.
-KERNELS := multiply pointwise random table
+KERNELS := multiply pointwise update random standardise peak table
 # Without contraction of a*b+c the random numbers have the same bits at every level.
 FLAGS_random := -ffp-contract=off
 

@@ -55,35 +55,55 @@ struct CoupledInputs {
   const float *h, *change, *s, *back;
   const float *shadow_s, *shadow_back, *normal, *mask;
 };
+// The residuals are those after the move, (d - s)/σ² of latent units and 0 of visible ones. The
+// velocities may be null where a first move is the only one.
 struct CoupledLatents {
   float *velocity, *d, *shadow_velocity, *shadow_d;
+  float *residual, *shadow_residual;
 };
 
-// Displacements up to this size need no exponential.
-constexpr float kNear = 0.6f;
+// How far displacements go: up to kClose they need neither division nor exponential, up to kNear no
+// exponential.
+enum class Distance : int { close = 0, near = 1, far = 2 };
+constexpr float kClose = 0.03f, kNear = 0.6f;
 
-// h = ψ(z + shadow + d), change = h - ψ(z + shadow), shadow_change = ψ(z + shadow) - ψ(z).
+// h = ψ(z + shadow + d) where mask[column] is 1, else as it was; change = h - ψ(z + shadow) and
+// shadow_change = ψ(z + shadow) - ψ(z).
 struct CoupledActivation {
-  const float *z, *shadow, *d;
+  const float *z, *shadow, *d, *mask;
   float *h, *change, *shadow_change;
 };
 
-// A matrix whose element (i, j) stands at data[i * row + j * column].
-struct Strided {
+// Panels of so many rows, `stride` apart, a multiple of kLanes. What is beyond the columns may be
+// read and written.
+struct PanelShape {
+  long rows, columns, stride;
+};
+
+// Left factor of a product: the row-major matrix whose rows are `stride` apart, or its transpose.
+struct Left {
   const float* data;
-  long row, column;
+  long stride;
+  bool transposed;
+};
+
+// Of a product rows x depth times depth x columns; `stride` is the distance of rows of the right
+// factor and of the result. It is a multiple of kLanes; what is beyond the columns may be written.
+struct ProductShape {
+  long rows, depth, columns, stride;
 };
 
 struct KernelTable {
   const char* level;
 
-  // c = bias + a b: a is rows x depth; b is depth x columns and c is rows x columns, both row-major
-  // without gaps; columns is a multiple of kLanes; bias may be null.
-  void (*multiply)(const Strided& a, const float* b, const float* bias, float* c, long rows,
-                   long depth, long columns);
+  // c = bias + a b; bias may be null.
+  void (*multiply)(const Left& a, const float* b, const float* bias, float* c,
+                   const ProductShape& shape);
   // c += a b.
-  void (*multiply_add)(const Strided& a, const float* b, float* c, long rows, long depth,
-                       long columns);
+  void (*multiply_add)(const Left& a, const float* b, float* c, const ProductShape& shape);
+  // z = bias + a b, h = ψ(z); `a` is not transposed.
+  void (*forward)(Activation kind, const Left& a, const float* b, const float* bias, float* z,
+                  float* h, const ProductShape& shape);
   // out[j] = sum over rows of r(i, j).
   void (*column_sums)(const float* r, long rows, long columns, float* out);
   // out = ψ(z).
@@ -96,14 +116,20 @@ struct KernelTable {
                 long columns, float* velocity, float* d);
   // Both moves of a coupled pair; returns the largest |d| of either. With `first` the pair starts
   // at rest at the noise-free network: neither its former state nor `s` and `change` are read.
-  float (*sghmc_coupled)(Activation kind, const SghmcPass& pass, const CoupledInputs& in, long rows,
-                         long columns, const CoupledLatents& out, bool first);
-  // Its activations; `near` says that no |d| exceeds kNear, `first` that h holds ψ(z).
-  void (*activate_coupled)(Activation kind, const CoupledActivation& at, long n, bool near,
-                           bool first);
+  float (*sghmc_coupled)(Activation kind, const SghmcPass& pass, const CoupledInputs& in,
+                         const PanelShape& shape, const CoupledLatents& out, bool first);
+  // Its activations; no |d| is larger than `distance` says; `first` says that h holds ψ(z).
+  void (*activate_coupled)(Activation kind, const CoupledActivation& at, const PanelShape& shape,
+                           Distance distance, bool first);
   // out = mask[column] (d - s) scale.
-  void (*innovation)(const float* d, const float* s, const float* mask, float scale, long rows,
-                     long columns, float* out);
+  void (*innovation)(const float* d, const float* s, const float* mask, float scale,
+                     const PanelShape& shape, float* out);
+  // Sum of the squares of mask[column] (a + b); b may be null.
+  double (*squared_norm)(const float* a, const float* b, const float* mask,
+                         const PanelShape& shape);
+  // 1/(1 + e^-η) and log(1 + e^η), both worked out in double precision.
+  void (*logistic)(const float* eta, long n, float* out);
+  void (*softplus)(const float* eta, long n, double* out);
   double (*sum_squares)(const float* x, const float* mask, long n);
   void (*adam)(const AdamPass& pass, const PriorPass& prior, const float* gradient,
                const float* mask, long n, float* w, float* first, float* second);
@@ -116,6 +142,27 @@ struct KernelTable {
                       std::uint32_t* out);
   void (*random_normal)(const std::uint32_t key[2], const std::uint32_t counter[3], long n,
                         float* out);
+  // The same numbers for rows one after the other, but only those of the first columns of every
+  // row, rounded up to whole blocks: what is beyond keeps its value.
+  void (*random_normal_rows)(const std::uint32_t key[2], const std::uint32_t counter[3],
+                             const PanelShape& shape, float* out);
+  // to[j] = (from[j] - center[j]) inverse_scale[j] in double, held within [-limit, limit]; `from`
+  // is an array of floats or doubles at any address.
+  void (*standardise_floats)(const void* from, const double* center, const double* inverse_scale,
+                             double limit, long n, float* to);
+  void (*standardise_doubles)(const void* from, const double* center, const double* inverse_scale,
+                              double limit, long n, float* to);
+  // The same for neighbours in a column, which share their center and scale.
+  void (*standardise_float_column)(const void* from, double center, double inverse_scale,
+                                   double limit, long n, float* to);
+  void (*standardise_double_column)(const void* from, double center, double inverse_scale,
+                                    double limit, long n, float* to);
+  // x², x² - mean[column] and its square; all rows x columns.
+  void (*square_centred)(const float* x, const float* mean, long rows, long columns,
+                         float* linear_sq, float* square, float* square_sq);
+  // A loop of nothing but a*b + c, the measure of the products; and the operations of one step.
+  float (*multiply_adds)(long steps);
+  long (*flops_per_step)();
 };
 
 // The table in use: the best level this CPU has, unless select_level said otherwise.

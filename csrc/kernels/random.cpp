@@ -1,6 +1,10 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011) and Box-Muller. A number
 // depends on its key and counter alone, so any thread can draw any part of any stream; compiled
 // without contraction of a*b+c, so every level gives the same bits.
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/level.hpp"
 #include "kernels/math.hpp"
 
@@ -11,38 +15,61 @@ namespace {
 constexpr long kBlocks = 16;  // Philox blocks computed side by side
 
 struct Blocks {
-  std::uint32_t word[4][kBlocks];
+  alignas(64) std::uint32_t word[4][kBlocks];
 };
 
-inline void multiply_wide(std::uint32_t a, std::uint32_t b, std::uint32_t* high,
-                          std::uint32_t* low) {
-  const std::uint64_t product = static_cast<std::uint64_t>(a) * b;
-  *high = static_cast<std::uint32_t>(product >> 32);
-  *low = static_cast<std::uint32_t>(product);
+// Pairs of neighbouring words as one: the words of even blocks, or of odd ones shifted down, stand
+// in the lower halves. The upper halves hold anything and are never looked at.
+#if defined(__AVX512F__)
+constexpr int kPairs = 8;
+#elif defined(__AVX2__)
+constexpr int kPairs = 4;
+#else
+constexpr int kPairs = 2;
+#endif
+typedef std::uint64_t Pairs __attribute__((vector_size(kPairs * sizeof(std::uint64_t))));
+
+inline Pairs product_of_lower(Pairs a, std::uint32_t b) {
+#if defined(__AVX512F__)
+  // With a mask, as GCC 12 warns of its own header otherwise.
+  return (Pairs)_mm512_maskz_mul_epu32(0xff, (__m512i)a, _mm512_set1_epi64(b));
+#elif defined(__AVX2__)
+  return (Pairs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
+#elif defined(__SSE2__)
+  return (Pairs)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(b));
+#else
+  return (a & 0xffffffffu) * b;
+#endif
 }
 
-void philox(const std::uint32_t key[2], const std::uint32_t counter[3], std::uint32_t first,
-            Blocks* out) {
-  auto& x = out->word;
-  for (long j = 0; j < kBlocks; ++j) {
-    x[0][j] = first + static_cast<std::uint32_t>(j);
-    x[1][j] = counter[0];
-    x[2][j] = counter[1];
-    x[3][j] = counter[2];
-  }
+inline void philox_rounds(const std::uint32_t key[2], Pairs x[4]) {
   std::uint32_t k0 = key[0], k1 = key[1];
   for (int round = 0; round < 10; ++round) {
-    for (long j = 0; j < kBlocks; ++j) {
-      std::uint32_t high0, low0, high1, low1;
-      multiply_wide(0xD2511F53u, x[0][j], &high0, &low0);
-      multiply_wide(0xCD9E8D57u, x[2][j], &high1, &low1);
-      x[0][j] = high1 ^ x[1][j] ^ k0;
-      x[1][j] = low1;
-      x[2][j] = high0 ^ x[3][j] ^ k1;
-      x[3][j] = low0;
-    }
+    const Pairs product0 = product_of_lower(x[0], 0xD2511F53u);
+    const Pairs product1 = product_of_lower(x[2], 0xCD9E8D57u);
+    x[0] = (product1 >> 32) ^ x[1] ^ k0;
+    x[1] = product1;
+    x[2] = (product0 >> 32) ^ x[3] ^ k1;
+    x[3] = product0;
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
+  }
+}
+
+void philox(const std::uint32_t key[2], const std::uint32_t counter[3],
+            const std::uint32_t number[kBlocks], Blocks* out) {
+  for (long j = 0; j < kBlocks; j += 2 * kPairs) {
+    Pairs numbers;
+    __builtin_memcpy(&numbers, number + j, sizeof numbers);
+    const Pairs zero{};
+    Pairs even[4] = {numbers, zero + counter[0], zero + counter[1], zero + counter[2]};
+    Pairs odd[4] = {numbers >> 32, even[1], even[2], even[3]};
+    philox_rounds(key, even);
+    philox_rounds(key, odd);
+    for (int i = 0; i < 4; ++i) {
+      const Pairs both = (even[i] & 0xffffffffu) | (odd[i] << 32);
+      __builtin_memcpy(out->word[i] + j, &both, sizeof both);
+    }
   }
 }
 
@@ -57,23 +84,40 @@ inline void box_muller(std::uint32_t a, std::uint32_t b, float* first, float* se
   *second = radius * sine;
 }
 
-// Fills out[0 .. n-1]: `transform` makes four values of each Philox block, kBlocks side by side.
+// Makes four values of each of the numbered Philox blocks, one block after the other.
+template <class T, class Transform>
+inline void values_of(const std::uint32_t key[2], const std::uint32_t counter[3],
+                      const std::uint32_t number[kBlocks], T out[4 * kBlocks],
+                      Transform transform) {
+  Blocks blocks;
+  T values[4][kBlocks];
+  philox(key, counter, number, &blocks);
+  for (long j = 0; j < kBlocks; ++j)
+    transform(blocks, j, &values[0][j], &values[1][j], &values[2][j], &values[3][j]);
+  for (long j = 0; j < kBlocks; ++j)  // with bounds known, four vectors are interleaved
+    for (long i = 0; i < 4; ++i) out[4 * j + i] = values[i][j];
+}
+
+// Fills out[0 .. n-1].
 template <class T, class Transform>
 void fill(const std::uint32_t key[2], const std::uint32_t counter[3], long n, T* out,
           Transform transform) {
-  Blocks blocks;
-  T values[4][kBlocks];
+  std::uint32_t number[kBlocks];
   for (long at = 0; at < n; at += 4 * kBlocks) {
-    philox(key, counter, static_cast<std::uint32_t>(at / 4), &blocks);
-    for (long j = 0; j < kBlocks; ++j)
-      transform(blocks, j, &values[0][j], &values[1][j], &values[2][j], &values[3][j]);
+    for (long j = 0; j < kBlocks; ++j) number[j] = static_cast<std::uint32_t>(at / 4 + j);
     if (n - at >= 4 * kBlocks) {
-      for (long j = 0; j < kBlocks; ++j)  // with bounds known, four vectors are interleaved
-        for (long i = 0; i < 4; ++i) out[at + 4 * j + i] = values[i][j];
+      values_of(key, counter, number, out + at, transform);
     } else {
-      for (long i = 0; i < n - at; ++i) out[at + i] = values[i & 3][i >> 2];
+      T last[4 * kBlocks];
+      values_of(key, counter, number, last, transform);
+      for (long i = 0; i < n - at; ++i) out[at + i] = last[i];
     }
   }
+}
+
+inline void two_normal_pairs(const Blocks& x, long j, float* a, float* b, float* c, float* d) {
+  box_muller(x.word[0][j], x.word[1][j], a, b);
+  box_muller(x.word[2][j], x.word[3][j], c, d);
 }
 
 }  // namespace
@@ -91,10 +135,29 @@ void random_bits(const std::uint32_t key[2], const std::uint32_t counter[3], lon
 }
 
 void random_normal(const std::uint32_t key[2], const std::uint32_t counter[3], long n, float* out) {
-  fill(key, counter, n, out, [](const Blocks& x, long j, float* a, float* b, float* c, float* d) {
-    box_muller(x.word[0][j], x.word[1][j], a, b);
-    box_muller(x.word[2][j], x.word[3][j], c, d);
-  });
+  fill(key, counter, n, out, two_normal_pairs);
+}
+
+void random_normal_rows(const std::uint32_t key[2], const std::uint32_t counter[3],
+                        const PanelShape& shape, float* out) {
+  const long wanted = (shape.columns + 3) / 4, per_row = shape.stride / 4;
+  if (wanted == per_row) return random_normal(key, counter, shape.rows * shape.stride, out);
+  const long total = shape.rows * wanted;
+  long row = 0, block = 0;  // the next one
+  for (long at = 0; at < total; at += kBlocks) {
+    std::uint32_t number[kBlocks];
+    for (long j = 0; j < kBlocks; ++j) {
+      number[j] = static_cast<std::uint32_t>(row * per_row + block);
+      const bool row_ends = ++block == wanted;
+      row += row_ends;
+      block = row_ends ? 0 : block;
+    }
+    float values[4 * kBlocks];
+    values_of(key, counter, number, values, two_normal_pairs);
+    const long count = total - at < kBlocks ? total - at : kBlocks;
+    for (long j = 0; j < count; ++j)
+      __builtin_memcpy(out + 4 * static_cast<long>(number[j]), values + 4 * j, 4 * sizeof(float));
+  }
 }
 
 }  // namespace CSTONET_LEVEL

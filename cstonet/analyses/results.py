@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pandas as pd
-from numpy.typing import NDArray
 
 from cstonet.crossfit.fitted import NetworkSet
 from cstonet.data.design import AnyDesign
-from cstonet.errors import NotOfThisFitError
+from cstonet.data.matrix import is_partitioned
+from cstonet.errors import NotAvailableError, NotOfThisFitError
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference
 from cstonet.search.selection import Selection
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
     from cstonet.reporting.tables import CausalSummary
 
-Data: TypeAlias = "pd.DataFrame | NDArray[Any]"
+# A frame, an array or sparse matrix, an Arrow table or dataset, or the path of a file.
+Data: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +177,19 @@ class CausalResults(EffectInference, ABC):
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
+    def _check_in_memory(self, wish: str) -> None:
+        """Raise NotAvailableError if the covariates are on the workers of a cluster."""
+        if is_partitioned(self.design.X):
+            raise NotAvailableError(
+                f"{wish} is not available for a fit to a Dask DataFrame, whose covariates are not "
+                "in memory. Fit again to the columns that matter, with data[[...]].compute()."
+            )
+
     def _index(self, data: Data | None) -> pd.Index:
         """Row labels of new units, or of the training rows."""
         if data is None:
             return self.design.index
-        return data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(len(data))
+        if isinstance(data, pd.DataFrame):
+            return data.index
+        # A sparse matrix has no length.
+        return pd.RangeIndex(data.shape[0] if hasattr(data, "shape") else len(data))

@@ -166,6 +166,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     fitting.add_argument("--preset", choices=PRESETS, default=PRESETS[0], help="named settings")
     fitting.add_argument("--seed", type=int, default=0, help=how["seed"])
     fitting.add_argument("--n-jobs", type=int, default=-1, help=how["n_jobs"])
+    fitting.add_argument("--backend", metavar="NAME", help=how["backend"])
     fitting.add_argument("--progress", action="store_true", help="show a progress bar")
     docs, hints = parameter_docs(FitOptions), get_type_hints(FitOptions)
     for name in _fit_flags():
@@ -208,6 +209,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
         weights=chosen.weights,
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
+        backend=chosen.backend,
         progress=chosen.progress,
         **{name: value for name, value in given.items() if value is not None},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.blocks import row_blocks
 from cstonet.crossfit.fold import Fold, Folds
 from cstonet.crossfit.splits import make_splits
 from cstonet.crossfit.training import FoldJob
@@ -20,7 +21,7 @@ from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
 from cstonet.data.units import Units
 from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
-from cstonet.network.prediction import RowArrays, averaged
+from cstonet.network.prediction import RowArrays, averaged, put_together
 from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.network.spec import NetworkSpec, causal_network
 from cstonet.network.training_data import Split, TrainingData
@@ -137,9 +138,24 @@ class FittedNetworks(NetworkSet):
             ]
         )
 
-    def over_folds(self, predict: Callable[[Fold], P]) -> P:
-        """What the folds say of new rows, averaged."""
-        return averaged([predict(fold) for fold in self.folds])
+    def over_folds(self, n: int, predict: Callable[[Fold, NDArray[np.int64]], P]) -> P:
+        """What the folds say of n new rows, averaged, block by block.
+
+        Parameters
+        ----------
+        n
+            Number of rows.
+        predict
+            What a fold says of some of them, each by itself.
+        """
+
+        def parts() -> Iterator[tuple[NDArray[np.int64], P]]:
+            # Without rows, too, the folds are asked: their answer has the right shapes.
+            for block in row_blocks(max(n, 1)):
+                rows = np.arange(n)[block]
+                yield rows, averaged([predict(fold, rows) for fold in self.folds])
+
+        return put_together(parts(), n)
 
 
 def linear_covariates(folds: Folds) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.blocks import row_blocks
 from cstonet.imputation.candidates import ImputationModel
-from cstonet.network.prediction import RowArrays, joined
+from cstonet.network.prediction import RowArrays, put_together
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training_data import Split
 from cstonet.search.inclusion import Inclusion
@@ -77,12 +78,9 @@ def by_repetition(folds: Folds) -> list[tuple[Fold, ...]]:
     return [tuple(group) for _, group in groupby(folds, key=lambda fold: fold.repetition)]
 
 
-def fold_labels(folds: Folds) -> NDArray[np.int64]:
+def fold_labels(folds: Folds) -> NDArray[np.unsignedinteger]:
     """Fold of every row in one repetition, whose folds are given; shape (n,)."""
-    labels = np.zeros(sum(len(fold.split.test) for fold in folds), dtype=np.int64)
-    for fold in folds:
-        labels[fold.split.test] = fold.number
-    return labels
+    return folds[0].split.deal.labels
 
 
 def out_of_fold(
@@ -97,7 +95,7 @@ def out_of_fold(
     folds
         Of all repetitions.
     predict
-        What a fold says of some rows.
+        What a fold says of some rows, each by itself; asked about so many at a time.
     rows : (m,), optional
         The rows wanted, by default all.
 
@@ -106,15 +104,24 @@ def out_of_fold(
     list
         One prediction per repetition, of the rows in their order.
     """
-    predictions = []
-    for group in by_repetition(folds):
-        tests = [fold.split.test for fold in group]
-        n = sum(map(len, tests))
-        wanted = np.arange(n) if rows is None else rows
-        # Of every row: where its prediction goes, or -1.
-        place = np.full(n, -1)
-        place[wanted] = np.arange(len(wanted))
-        tests = [test[place[test] >= 0] for test in tests]
-        parts = [predict(fold, test) for fold, test in zip(group, tests, strict=True)]
-        predictions.append(joined(parts, np.argsort(place[np.concatenate(tests)])))
-    return predictions
+    return [_by_its_folds(group, predict, rows) for group in by_repetition(folds)]
+
+
+def _by_its_folds(
+    folds: Folds,
+    predict: Callable[[Fold, NDArray[np.int64]], P],
+    rows: NDArray[np.int64] | None,
+) -> P:
+    """The prediction of one repetition, put where it belongs part by part."""
+    labels = fold_labels(folds)
+    asked = labels if rows is None else labels[rows]
+
+    def parts() -> Iterator[tuple[NDArray[np.int64], P]]:
+        for fold in folds:
+            places = np.flatnonzero(asked == fold.number)
+            # A fold without such rows is asked all the same: its answer has the right shapes.
+            for block in row_blocks(max(len(places), 1)):
+                here = places[block]
+                yield here, predict(fold, here if rows is None else rows[here])
+
+    return put_together(parts(), len(asked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.network.training_data import Split
+from cstonet.network.training_data import Deal, Split
 from cstonet.streams import Stream
 
 
@@ -40,31 +40,24 @@ def make_splits(
     """
     splits: list[Split] = []
     # Dealt apart, rows that only predict leave the folds of the others as they would be without.
-    dealt = strata + (strata.max() + 1) * ~trainable
+    every = bool(trainable.all())
+    dealt = strata if every else strata + (strata.max() + 1) * ~trainable
     for repeat in range(repeats):
-        fold = assign_folds(dealt, folds, Stream.FOLDS.generator(seed, repeat))
+        labels = assign_folds(dealt, folds, Stream.FOLDS.generator(seed, repeat))
+        deal = Deal(labels, folds, None if every else trainable)
         for k in range(folds):
-            train = np.flatnonzero(trainable & ((fold != k) | (folds == 1)))
             rng = Stream.VALIDATION.generator(seed, repeat, k)
-            held_out = _spread_sample(strata[train], validation_fraction, rng)
-            splits.append(
-                Split(
-                    index=len(splits),
-                    repetition=repeat,
-                    number=k,
-                    fit=train[~held_out],
-                    validation=train[held_out],
-                    test=np.flatnonzero(fold == k),
-                )
-            )
+            held_out = _spread_sample(strata[deal.known(k)], validation_fraction, rng)
+            marks = np.packbits(held_out) if held_out.any() else None
+            splits.append(Split(len(splits), repeat, k, deal, marks))
     return tuple(splits)
 
 
 def assign_folds(
     strata: NDArray[np.int64], folds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> NDArray[np.unsignedinteger]:
     """Fold of every row, shape (n,); each stratum is dealt out evenly, in random order."""
-    fold = np.zeros(len(strata), dtype=np.int64)
+    fold = np.zeros(len(strata), dtype=np.min_scalar_type(folds - 1))
     first = 0  # where the next stratum's dealing begins, so that remainders even out
     for code in np.unique(strata):
         rows = rng.permutation(np.flatnonzero(strata == code))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,9 +60,27 @@ class FoldJob:
     gaps: GapData | None = None
     network_id: int = 0
 
-    def on(self, split: Split) -> Callable[[int, Monitor], Fold]:
-        """The job on the rows of a fold, as a task of (threads, monitor)."""
-        return lambda threads, monitor: _run_fold(self, split, threads, monitor)
+    def on(self, split: Split) -> FoldTask:
+        """The job on the rows of a fold."""
+        return FoldTask(self, split)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTask:
+    """The job on the rows of a fold, as a task that any process can do."""
+
+    job: FoldJob
+    split: Split
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """What the folds of a fit have in common, where they have it."""
+        data = self.job.data
+        return data.covariates, data.visible, data.weights, self.job.gaps
+
+    def __call__(self, threads: int, monitor: Monitor) -> Fold:
+        """Search and train; the monitor is told about it."""
+        return _run_fold(self.job, self.split, threads, monitor)
 
 
 def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fold:
@@ -85,7 +102,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
         ),
     )
     starts = tuple(
-        TrainedNetwork.from_task(split.index, start, wiring.spec, result)
+        TrainedNetwork.from_task(split.index, start, wiring, result, job.data.covariates)
         for start, result in enumerate(results)
         if not result.failure
     )
@@ -125,7 +142,8 @@ def _wire(
     """
     plan = job.plan
     data = job.data if imputer is None else imputer.data
-    if plan.search is None or plan.search_network is None or job.working is None:
+    refitting = plan.refitting
+    if plan.search is None or plan.search_network is None or job.working is None or not refitting:
         inputs, moves = _screen(data, place, plan.screen)
         return Adjustment(), Wiring.dense(job.network, inputs), moves, None
     working = WorkingNetworks(
@@ -133,6 +151,8 @@ def _wire(
         dataclasses.replace(place, stop=monitor.searching(place.split.index)),
         job.working,
         plan.search.training,
+        refitting,
+        rows=plan.search.rows,
         treatment_units=plan.search_network.treatment_units,
         imputer=imputer,
     )

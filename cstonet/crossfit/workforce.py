@@ -1,4 +1,4 @@
-"""Folds side by side: threads, progress, interruption."""
+"""Folds side by side: tasks, threads, progress, interruption."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from cstonet.crossfit.progress import Progress, part_of
 from cstonet.errors import OptionError
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 # How long the calling thread waits between looks at signals, in seconds.
 _POLL = 0.04
@@ -21,7 +22,7 @@ _POLL = 0.04
 SEARCH_UNITS, TRAIN_UNITS = 50, 50
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """Raised in a worker when the fit was interrupted elsewhere."""
 
 
@@ -32,15 +33,23 @@ class Monitor:
         self.stop = threading.Event()
         self._done = [0] * folds
 
+    def __reduce__(self) -> tuple[type[Monitor], tuple[int]]:
+        # In another process it counts for itself: nobody there hears the sign to stop.
+        return Monitor, (len(self._done),)
+
     def check(self, _: int = 0) -> None:
         """Raise in a worker if the fit was interrupted."""
         if self.stop.is_set():
-            raise _Stopped
+            raise Stopped
 
     def advance(self, fold: int, units: int) -> None:
         """Set a fold's progress; it never goes back."""
         self.check()
         self._done[fold] = max(self._done[fold], units)
+
+    def finish(self, fold: int) -> None:
+        """Count a fold as done that was trained where its progress is not heard of."""
+        self._done[fold] = SEARCH_UNITS + TRAIN_UNITS
 
     def searching(self, fold: int) -> Callable[[int], None]:
         """What a search calls now and then: ever smaller steps towards the end of its part."""
@@ -64,6 +73,24 @@ class Monitor:
         return len(self._done) * (SEARCH_UNITS + TRAIN_UNITS)
 
 
+class Task(Protocol[T_co]):
+    """The work of one fold. Picklable, if it is to run in another process."""
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """Large parts that tasks have in common: sent to every worker once, not with each task."""
+
+    def __call__(self, threads: int, monitor: Monitor) -> T_co:
+        """Do it on so many threads, telling the monitor how far it is."""
+
+
+class Engine(Protocol):
+    """What runs tasks elsewhere than in the threads of this process."""
+
+    def run(self, tasks: Sequence[Task[T]], progress: Progress | None) -> list[T]:
+        """Run the tasks, in any order, and return what they return, in theirs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workforce:
     """Who does the work of a fit, and who is told about it.
@@ -71,26 +98,25 @@ class Workforce:
     Attributes
     ----------
     threads
-        Threads to use.
+        Threads to use in this process.
     progress
         Told (steps done, steps in all) now and then, if anybody is.
+    engine
+        Runs the folds elsewhere; None: these threads do.
     """
 
     threads: int
     progress: Progress | None = None
+    engine: Engine | None = None
 
     def part(self, number: int, parts: int) -> Workforce:
         """The same for one of several trainings of equal length."""
-        return Workforce(self.threads, part_of(self.progress, number, parts))
+        return replace(self, progress=part_of(self.progress, number, parts))
 
-    def run(self, tasks: Sequence[Callable[[int, Monitor], T]]) -> list[T]:
-        """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all.
-
-        Parameters
-        ----------
-        tasks
-            Functions of (threads to use, monitor), one per fold.
-        """
+    def run(self, tasks: Sequence[Task[T]]) -> list[T]:
+        """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all."""
+        if self.engine is not None:
+            return self.engine.run(tasks, self.progress)
         monitor = Monitor(len(tasks))
         workers = min(self.threads, len(tasks))
         inner = max(1, self.threads // workers)

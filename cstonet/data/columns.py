@@ -8,13 +8,14 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
+from cstonet.data.matrix import dense_part, is_partitioned, is_sparse, parts
 from cstonet.errors import (
     ColumnTypeError,
     DataError,
@@ -26,6 +27,9 @@ from cstonet.errors import (
     UnseenLevelError,
 )
 from cstonet.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 ColumnKind = Literal["numeric", "boolean", "string", "category", "opaque"]
 
@@ -112,8 +116,9 @@ def as_frame(data: object) -> pd.DataFrame:
     """
     if not isinstance(data, pd.DataFrame):
         raise DataError(
-            f"The data must be a pandas DataFrame, got {type(data).__name__}. Convert them, "
-            "for example with pandas.DataFrame(data) or data.to_pandas()."
+            f"The data must be a pandas DataFrame, an Arrow table, or the path of a Parquet or "
+            f"Arrow file; got {type(data).__name__}. Convert them, for example with "
+            "pandas.DataFrame(data) or data.to_pandas()."
         )
     if data.columns.nlevels > 1:
         raise DataError(
@@ -285,22 +290,30 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(getattr(dtype, "numpy_dtype", np.float64))
 
 
-def check_finite(X: NDArray[np.floating], names: Sequence[str]) -> None:
+def check_finite(X: Matrix, names: Sequence[str]) -> None:
     """Refuse NaN and infinities in a design matrix (n, p) whose sources had no gaps."""
-    # One pass, no temporary: a sum is finite only if every summand is.
-    with np.errstate(all="ignore"):
-        if np.isfinite(X.sum()):
-            return
-    for is_bad, error, what in (
-        (np.isinf, InfiniteValuesError, "infinite values"),
-        (np.isnan, MissingValuesError, "NaN although its columns have no gaps"),
+    if is_sparse(X) and np.isfinite(X.data).all():
+        return  # zeros that are not stored are finite
+    infinite, nan = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+    if is_partitioned(X):
+        nan, infinite, _ = X.not_finite
+    for rows, columns in () if is_partitioned(X) else parts(X):
+        part = dense_part(X, rows, columns)
+        # One pass, no temporary: a sum is finite only if every summand is.
+        with np.errstate(all="ignore"):
+            if np.isfinite(part.sum()):
+                continue
+        infinite[columns] += np.isinf(part).sum(axis=0)
+        nan[columns] += np.isnan(part).sum(axis=0)
+    for counts, error, what in (
+        (infinite, InfiniteValuesError, "infinite values"),
+        (nan, MissingValuesError, "NaN although its columns have no gaps"),
     ):
-        counts = is_bad(X).sum(axis=0)
         bad = np.flatnonzero(counts)
         if bad.size:
             others = f" So have {listing([names[j] for j in bad[1:]])}." if bad.size > 1 else ""
             raise error(
-                f"The covariate {names[bad[0]]!r} has {what}, in {counts[bad[0]]} of {len(X)} "
+                f"The covariate {names[bad[0]]!r} has {what}, in {counts[bad[0]]} of {X.shape[0]} "
                 f"rows.{others} Correct these rows, replace the values by finite ones, or "
                 "leave the covariate out."
             )

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.blocks import row_blocks
+from cstonet.data import sparse
 from cstonet.data.columns import (
     Column,
     as_frame,
@@ -23,11 +25,16 @@ from cstonet.data.columns import (
     check_unique,
     describe,
     listing,
-    take,
 )
 from cstonet.data.formula import Selected
+from cstonet.data.matrix import is_sparse
 from cstonet.data.sources import Sources
+from cstonet.data.sparse import SparseColumns
+from cstonet.data.storage import fits_in_memory, room_for
 from cstonet.errors import DataError, EmptyDataError, LengthMismatchError
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 Source = Literal["frame", "array"]
 
@@ -43,7 +50,7 @@ class Block(Protocol):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns they are made of."""
 
-    def build(self, sources: Sources) -> NDArray[np.floating]:
+    def build(self, sources: Sources) -> Matrix:
         """The covariates (n, k) from columns without missing values."""
 
     def to_json(self) -> dict[str, Any]:
@@ -61,9 +68,9 @@ class NumericBlock:
         """Names of the covariates: those of the columns."""
         return self.columns
 
-    def build(self, sources: Sources) -> NDArray[np.floating]:
-        """The columns (n, k), without a copy."""
-        return take(sources.numeric, self.columns).to_numpy()
+    def build(self, sources: Sources) -> Matrix:
+        """The columns (n, k), without a copy if they are neighbours."""
+        return sources.matrix(self.columns)
 
     def to_json(self) -> dict[str, Any]:
         """The block as plain values."""
@@ -91,9 +98,11 @@ class LevelBlock:
         """The one column that is read."""
         return (self.column.name,)
 
-    def build(self, sources: Sources) -> NDArray[np.floating]:
-        """The indicators (n, L - 1)."""
+    def build(self, sources: Sources) -> Matrix:
+        """The indicators (n, L - 1), sparse beside sparse columns."""
         codes = self.column.codes(sources.other[self.column.name])
+        if isinstance(sources.numeric, SparseColumns):
+            return sparse.indicators(codes, len(self.column.levels))
         indicators: NDArray[np.bool_] = codes[:, None] == np.arange(1, len(self.column.levels))
         # Zeros and ones are exact in float32, which leaves the precision to the numeric columns.
         return indicators.astype(np.float32)
@@ -181,17 +190,17 @@ class CovariateSpec:
             first += width
         return found
 
-    def transform(self, data: pd.DataFrame | NDArray[Any]) -> NDArray[np.floating]:
+    def transform(self, data: Any) -> Matrix:
         """The covariate matrix for new data.
 
         Parameters
         ----------
-        data : DataFrame, or array (m, p) if the fit had an array
+        data : DataFrame, or array or sparse matrix (m, p) if the fit had one
             New rows. A frame may hold other columns as well, in any order.
 
         Returns
         -------
-        ndarray (m, p) of float32 or float64
+        ndarray or csc_array (m, p) of float32 or float64
             Possibly a view of the data: not to be written to.
 
         Raises
@@ -212,22 +221,30 @@ class CovariateSpec:
             )
         return self.build(sources)
 
-    def sources(self, data: pd.DataFrame | NDArray[Any]) -> Sources:
+    def sources(self, data: Any) -> Sources:
         """The columns of new data that the covariates are made of, gaps and all.
 
         A gap in a column of one level is none: that level is all it can be.
         """
-        numeric = [b.columns for b in self.blocks if isinstance(b, NumericBlock)]
         other = [b.columns for b in self.blocks if not isinstance(b, NumericBlock)]
-        sources = Sources.read(self._as_frame(data), _flat(numeric), _flat(other))
+        if is_sparse(data):
+            self._check_array(data)
+            found = SparseColumns.of_matrix(data, self.columns)
+            return Sources(found, pd.DataFrame(index=found.index))
+        sources = Sources.read(self._as_frame(data), self.numeric_columns(), _flat(other))
         columns = [b.column for b in self.blocks if isinstance(b, LevelBlock)]
         single = {column.name: column.levels[0] for column in columns if len(column.levels) == 1}
         return sources.filled(single) if single else sources
 
-    def build(self, sources: Sources) -> NDArray[np.floating]:
+    def build(self, sources: Sources) -> Matrix:
         """The covariate matrix (n, p) from columns without missing values."""
         blocks = [block.build(sources) for block in self.blocks]
-        X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
+        if len(blocks) == 1:
+            X = blocks[0]
+        elif any(map(is_sparse, blocks)):
+            X = sparse.joined(blocks)
+        else:
+            X = _side_by_side(blocks)
         check_finite(X, self.names)
         return X
 
@@ -246,15 +263,23 @@ class CovariateSpec:
         """The specification that :meth:`to_json` described."""
         return cls(tuple(map(_block_from_json, saved["blocks"])), saved["source"])
 
-    def _as_frame(self, data: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
+    def numeric_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are covariates as they are."""
+        return _flat(block.columns for block in self.blocks if isinstance(block, NumericBlock))
+
+    def _as_frame(self, data: Any) -> pd.DataFrame:
         if isinstance(data, pd.DataFrame):
             return as_frame(data)
+        self._check_array(data)
+        return array_to_frame(data, self.columns)
+
+    def _check_array(self, data: Any) -> None:
+        """Refuse data without column names where the fit had names."""
         if self.source == "frame":
             raise DataError(
                 "The fit had a DataFrame, so new data must be one with the columns "
                 f"{listing(self.columns)}; got {type(data).__name__}."
             )
-        return array_to_frame(data, self.columns)
 
 
 def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
@@ -281,7 +306,7 @@ def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
     if array.ndim != 2:
         raise DataError(
             f"X must be a DataFrame or an array of shape (n, p); got {type(values).__name__} of "
-            f"shape {array.shape}. One covariate is X.reshape(-1, 1); a sparse matrix, X.toarray()."
+            f"shape {array.shape}. One covariate is X.reshape(-1, 1)."
         )
     if names is None:
         names = [f"x{j}" for j in range(1, array.shape[1] + 1)]
@@ -292,6 +317,18 @@ def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
     # A boolean array is a matrix of indicators already.
     array = array.view(np.uint8) if array.dtype == bool else array
     return pd.DataFrame(array, columns=list(names), copy=False)
+
+
+def _side_by_side(blocks: list[NDArray[np.floating]]) -> NDArray[np.floating]:
+    """Blocks of columns as one array, on the disk if memory has no room for it."""
+    n, dtype = len(blocks[0]), np.result_type(*blocks)
+    width = sum(block.shape[1] for block in blocks)
+    if fits_in_memory(float(n * width * dtype.itemsize)):
+        return np.concatenate(blocks, axis=1)
+    X = room_for((n, width), dtype)
+    for rows in row_blocks(n):
+        np.concatenate([block[rows] for block in blocks], axis=1, out=X[rows])
+    return X
 
 
 def _flat(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

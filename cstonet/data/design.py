@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.data.arrow import open_table
+from cstonet.data.columns import unknown_column
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.gaps import CovariateGaps, fill_sources
 from cstonet.data.leaks import check_no_outcome
+from cstonet.data.matrix import Rows, dense_part
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, outcome_values, weight_values
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 # Of fewer values one cannot say whether they copy the treatment or agree with it by chance.
 _ROWS_FOR_A_COPY = 20
@@ -38,9 +44,9 @@ class Design(Generic[TreatmentT]):
         Outcome; 0 and 1 for the binomial family.
     treatment : Arms or Dose
         The treatment.
-    X : ndarray (n, p) of float32 or float64
-        Covariates, in C or Fortran order as the data came. May be a view of the user's data: not
-        to be written to.
+    X : ndarray or scipy.sparse.csc_array (n, p) of float32 or float64
+        Covariates; an array is in C or Fortran order as the data came, or a memory map. May be a
+        view of the user's data: not to be written to.
     covariates : tuple of str
         The p names.
     outcome_name : str
@@ -67,7 +73,7 @@ class Design(Generic[TreatmentT]):
 
     y: NDArray[np.float64]
     treatment: TreatmentT
-    X: NDArray[np.floating]
+    X: Matrix
     covariates: tuple[str, ...]
     outcome_name: str
     family: Family
@@ -89,6 +95,24 @@ class Design(Generic[TreatmentT]):
     def unit_weights(self) -> NDArray[np.float64]:
         """The weights, or ones if there are none, shape (n,)."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    def new_units(self, data: Any) -> Any:
+        """New data as they are, unless they are an Arrow table or a file: then as a frame.
+
+        Parameters
+        ----------
+        data : DataFrame, array, Arrow table or dataset, or path of a Parquet or Arrow file
+            Of tables and files, what covariates and treatment are made of is read.
+        """
+        table = open_table(data)
+        if table is None:
+            return data
+        plain = self.spec.numeric_columns()
+        named = (*self.spec.columns, self.received.name, *self.received.inputs)
+        absent = [name for name in self.spec.columns if name not in table.columns]
+        if absent:
+            raise unknown_column(absent[0], list(table.columns), formula=False)
+        return table.frame(plain, [name for name in named if name in table.columns])
 
     @property
     def strata(self) -> NDArray[np.int64]:
@@ -163,12 +187,14 @@ def _check_copies(design: AnyDesign) -> None:
     X, names, y, treatment = design.X, design.covariates, design.y, design.treatment
     counts = design.unit_weights > 0
     rows = slice(None) if counts.all() else np.flatnonzero(counts)
-    treatment.check_no_copy(X[rows], names, y[rows], design.outcome_name, rows)
-    check_no_outcome(X[rows], names, y[rows], design.outcome_name)
+    all_that_count = Rows(X, None if isinstance(rows, slice) else rows)
+    treatment.check_no_copy(all_that_count, names, y[rows], design.outcome_name, rows)
+    check_no_outcome(all_that_count, names, y[rows], design.outcome_name)
     for variable in () if design.gaps is None else design.gaps.variables:
         # Where the column has values: the start values elsewhere hide a copy.
         there, own = counts & ~variable.missing, list(variable.columns)
         if treatment.compares(there) and there.sum() >= _ROWS_FOR_A_COPY:
-            part, labels, places = X[there][:, own], [names[j] for j in own], np.flatnonzero(there)
+            labels, places = [names[j] for j in own], np.flatnonzero(there)
+            part = Rows(dense_part(X, places, np.array(own)))
             treatment.check_no_copy(part, labels, y[there], design.outcome_name, places)
             check_no_outcome(part, labels, y[there], design.outcome_name)

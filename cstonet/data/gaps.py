@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from pandas.api.types import infer_dtype
 from cstonet.data.columns import check_no_identifier, listing
 from cstonet.data.covariates import CovariateSpec, LevelBlock, NumericBlock
 from cstonet.data.sources import Sources
+from cstonet.data.sparse import SparseColumns
 from cstonet.errors import MissingValuesError, NotAvailableError
 
 Mechanism = Literal["mar", "mnar"]
@@ -182,6 +183,11 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     ColumnTypeError
         If the observed values of a column are identifiers.
     """
+    if isinstance(sources.numeric, SparseColumns):
+        raise NotAvailableError(
+            "Missing values of sparse covariates are not imputed: leave these rows out with "
+            "missing='drop', fill the gaps in before the fit, or pass dense columns."
+        )
     missing = _missing_of(sources)
     _check_rows(sources, missing)
     if start is None:
@@ -210,7 +216,7 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
     numeric, other = sources.numeric, sources.other
     in_numeric = [name for name in missing if name in numeric.columns]
     if in_numeric:
-        array: Any = numeric.to_numpy(copy=True)
+        array: Any = cast("pd.DataFrame", numeric).to_numpy(copy=True)
         places = {name: j for j, name in enumerate(numeric.columns)}
         for name in in_numeric:
             array[missing[name], places[name]] = values[name]
@@ -223,10 +229,9 @@ def fill_sources(sources: Sources, start: Mapping[str, Any] | None = None) -> Fi
 
 def _missing_of(sources: Sources) -> dict[str, NDArray[np.bool_]]:
     found = {}
-    for frame in (sources.numeric, sources.other):
-        gaps = frame.isna().to_numpy()
-        for j in np.flatnonzero(gaps.any(axis=0)):
-            found[str(frame.columns[int(j)])] = np.ascontiguousarray(gaps[:, j])
+    counts = sources.gaps().counts
+    for name in counts:
+        found[name] = _column(sources, name).isna().to_numpy()
     return found
 
 
@@ -245,8 +250,8 @@ def _check_rows(sources: Sources, missing: dict[str, NDArray[np.bool_]]) -> None
 
 
 def _column(sources: Sources, name: str) -> pd.Series:
-    frame = sources.numeric if name in sources.numeric.columns else sources.other
-    return frame[name]
+    frame: Any = sources.numeric if name in sources.numeric.columns else sources.other
+    return cast("pd.Series", frame[name])
 
 
 def _start_value(observed: pd.Series) -> Any:

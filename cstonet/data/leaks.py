@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.data.columns import listing
+from cstonet.data.matrix import Rows
 from cstonet.errors import DataError, TreatmentLeakError
 
 # Two variables that correlate to this accuracy hold the same numbers in other units.
 _SAME = 1e-10
-_PROBE = 8  # rows per arm that rule out nearly every covariate as a copy of another variable
+_PROBE = 8  # rows that rule out nearly every covariate as a copy of the outcome
 _PROBE_UNITS = 64  # rows that do so if the units may differ
 # Rows further from the median than so many times the usual distance are set aside: codes such as
 # 99999999 that two variables share make them correlate to any accuracy, nearer values cannot.
@@ -20,14 +21,16 @@ _FAR = 1000.0
 
 
 def check_no_treatment(
-    X: NDArray[np.floating], names: Sequence[str], codes: NDArray[np.int64], treatment: str
+    X: Rows, names: Sequence[str], codes: NDArray[np.int64], treatment: str
 ) -> None:
     """Refuse a covariate that is a function of the treatment: one value per arm, not all equal."""
-    arms = [np.flatnonzero(codes == code) for code in np.unique(codes)]
-    values = [X[rows[0]] for rows in arms]
-    candidates = np.flatnonzero(np.any([value != values[0] for value in values[1:]], axis=0))
-    for rows, value in zip(arms, values, strict=True):
-        candidates = _equal_columns(X, candidates, rows, value)
+    found, firsts = np.unique(codes, return_index=True)
+    values = X.part(firsts, slice(None))
+    candidates = np.flatnonzero((values != values[0]).any(axis=0))
+    arm = np.searchsorted(found, codes)
+    candidates = X.surviving(
+        candidates, lambda rows, of: X.part(rows, of) == values[:, of][arm[rows]]
+    )
     if candidates.size:
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
@@ -36,21 +39,21 @@ def check_no_treatment(
         )
 
 
-def check_no_dose(
-    X: NDArray[np.floating], names: Sequence[str], dose: NDArray[np.float64], treatment: str
-) -> None:
+def check_no_dose(X: Rows, names: Sequence[str], dose: NDArray[np.float64], treatment: str) -> None:
     """Refuse a covariate that is the dose in other units: an affine function of it."""
     low, high = int(np.argmin(dose)), int(np.argmax(dose))
     share = (dose - dose[low]) / (dose[high] - dose[low])
-    rise = X[high].astype(np.float64) - X[low]
+    ends = X.part(np.array([low, high]), slice(None))
+    rise = ends[1].astype(np.float64) - ends[0]
     # A covariate may have been rounded to float32 after its units were changed.
-    rounding = 4 * np.finfo(np.float32).eps * np.maximum(np.abs(X[high]), np.abs(X[low]))
+    rounding = 4 * np.finfo(np.float32).eps * np.abs(ends).max(axis=0)
     rounding = np.minimum(rounding, 1e-3 * np.abs(rise))
-    candidates = np.flatnonzero(rise != 0)
-    for rows in np.array_split(np.arange(len(dose)), [_PROBE]):
-        line = X[low, candidates] + np.outer(share[rows], rise[candidates])
-        same = np.abs(X[np.ix_(rows, candidates)] - line) <= rounding[candidates]
-        candidates = candidates[same.all(axis=0)]
+
+    def on_the_line(rows: slice, of: NDArray[np.intp]) -> NDArray[np.bool_]:
+        line = ends[0, of] + np.outer(share[rows], rise[of])
+        return np.asarray(np.abs(X.part(rows, of) - line) <= rounding[of])
+
+    candidates = X.surviving(np.flatnonzero(rise != 0), on_the_line)
     if candidates.size:
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
@@ -62,19 +65,20 @@ def check_dose_is_no_outcome(
     dose: NDArray[np.float64], y: NDArray[np.float64], treatment: str, outcome: str
 ) -> None:
     """Refuse a dose that is the outcome in other units."""
-    if copies_of(dose, y[:, np.newaxis]).size:
+    if copies_of(dose, Rows(y[:, np.newaxis])).size:
         raise TreatmentLeakError(
             f"The treatment {treatment!r} is the outcome {outcome!r}, possibly in other units: it "
             "cannot be its own cause. Check the formula."
         )
 
 
-def check_no_outcome(
-    X: NDArray[np.floating], names: Sequence[str], y: NDArray[np.float64], outcome: str
-) -> None:
+def check_no_outcome(X: Rows, names: Sequence[str], y: NDArray[np.float64], outcome: str) -> None:
     """Refuse a covariate that equals the outcome in every row."""
-    expected = y.astype(X.dtype)[:, np.newaxis]
-    found = _equal_columns(X, np.arange(X.shape[1]), np.arange(len(y)), expected)
+    expected = y.astype(X.X.dtype)[:, np.newaxis]
+    # Rows unlike the first: beside a rare outcome, rare covariates are zero in the others.
+    unlike = np.flatnonzero(expected[:, 0] != expected[0, 0])[:_PROBE]
+    same = (X.part(unlike, slice(None)) == expected[unlike]).all(axis=0)
+    found = X.surviving(np.flatnonzero(same), lambda rows, of: X.part(rows, of) == expected[rows])
     if found.size:
         raise DataError(
             f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
@@ -82,7 +86,7 @@ def check_no_outcome(
         )
 
 
-def copies_of(one: NDArray[np.float64], others: NDArray[np.floating]) -> NDArray[np.intp]:
+def copies_of(one: NDArray[np.float64], others: Rows) -> NDArray[np.intp]:
     """The columns of others (n, k) that hold the same numbers as one (n,), in other units.
 
     They correlate with it perfectly, with and without the rows where either is far from all else.
@@ -92,9 +96,10 @@ def copies_of(one: NDArray[np.float64], others: NDArray[np.floating]) -> NDArray
     ends = rows[[np.argmin(one[rows]), np.argmax(one[rows])]]
     few = np.concatenate([ends, rows[:_PROBE_UNITS]])
     # These rows rule out nearly every column, so that wide data cost next to nothing.
-    columns = others[few].astype(np.float64)
+    columns = others.part(few, slice(None)).astype(np.float64)
     near = _parallel(columns - columns[0], one[few] - one[few[0]])
-    same = [_same(one, others[:, j].astype(np.float64)) for j in near]
+    found = (others.part(slice(None), np.array([j]))[:, 0] for j in near)
+    same = [_same(one, column.astype(np.float64)) for column in found]
     return np.asarray(near[np.array(same, dtype=bool)])
 
 
@@ -134,30 +139,3 @@ def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> N
 
 def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:
     return f", and so {listing([names[j] for j in found[1:]])}" if len(found) > 1 else ""
-
-
-def _equal_columns(
-    X: NDArray[np.floating],
-    candidates: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    expected: NDArray[np.floating],
-) -> NDArray[np.intp]:
-    """The candidate columns of X that equal the expected values in the given rows.
-
-    Parameters
-    ----------
-    X : ndarray (n, p)
-        Covariates.
-    candidates : ndarray of int
-        Columns to look at.
-    rows : ndarray (m,) of int
-        Rows to look at.
-    expected : ndarray, broadcastable to (m, p)
-        What to compare with.
-    """
-    expected = np.broadcast_to(expected, (len(rows), X.shape[1]))
-    # A few rows rule out nearly all columns, so that the rest is cheap even for p = 20 000.
-    for part in (slice(None, _PROBE), slice(_PROBE, None)):
-        same = X[np.ix_(rows[part], candidates)] == expected[part][:, candidates]
-        candidates = candidates[same.all(axis=0)]
-    return candidates

@@ -29,18 +29,20 @@ class RawMediators:
         cls,
         parsed: Formula,
         frame: pd.DataFrame,
+        columns: pd.Index,
         outcome: Vector,
         treatment: Vector,
         weights: Vector | None,
     ) -> RawMediators:
-        """The third part of a formula.
+        """The third part of a formula, from a frame that holds at least the columns it reads.
 
-        ``.`` among the mediators is every column that has no other part, the covariates included.
+        ``.`` among the mediators is every one of the columns that has no other part, the covariates
+        included.
         """
         weight_columns = () if weights is None else weights.columns
         selected = select_columns(
             parsed.mediators,
-            frame.columns,
+            columns,
             outcome=outcome.columns,
             treatment=treatment.columns,
             set_aside=(*weight_columns, *named_columns(parsed.covariates, frame)),
@@ -48,7 +50,7 @@ class RawMediators:
         )
         if not selected.columns and not selected.terms:
             raise FormulaError(f"The formula {parsed.text!r} selects no mediators.")
-        inputs = selected.inputs(frame.columns)
+        inputs = selected.inputs(columns)
         return cls(selected, Sources.select(frame, selected.columns, inputs))
 
     @classmethod

@@ -5,21 +5,31 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cstonet.data.arrow import open_table
 from cstonet.data.caller import caller_stacklevel
-from cstonet.data.columns import as_frame, check_unique
+from cstonet.data.columns import as_frame, check_unique, unknown_column
 from cstonet.data.covariates import Source, array_to_frame
-from cstonet.data.formula import Selected, parse_formula, select_columns
+from cstonet.data.formula import Formula, Selected, parse_formula, select_columns
 from cstonet.data.gaps import gap_advice
+from cstonet.data.matrix import is_sparse
 from cstonet.data.mediators import RawMediators, check_parts, named_columns
+from cstonet.data.partitions import PartitionedColumns, is_dask_frame
 from cstonet.data.received import Received
 from cstonet.data.sources import Gaps, Sources
-from cstonet.data.variables import Vector
-from cstonet.errors import DataError, EmptyDataError, FormulaError, OptionError
+from cstonet.data.sparse import SparseColumns
+from cstonet.data.variables import Vector, expression_columns
+from cstonet.errors import (
+    DataError,
+    EmptyDataError,
+    FormulaError,
+    NotAvailableError,
+    OptionError,
+)
 
 Missing = Literal["raise", "drop", "mar", "mnar"]
 
@@ -57,7 +67,7 @@ class RawData:
 
     @classmethod
     def from_formula(
-        cls, formula: str, data: pd.DataFrame, weights: ArrayLike | str | None = None
+        cls, formula: str, data: Any, weights: ArrayLike | str | None = None
     ) -> RawData:
         """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
@@ -66,8 +76,9 @@ class RawData:
         formula : str
             E.g. ``"y ~ treat | ."`` or ``"np.log(y) ~ treat | . - id + C(region) + bs(age, 4)"``.
             Terms other than column names are Python code, which is run.
-        data : DataFrame, n rows
-            The data. Never changed.
+        data : DataFrame, Arrow table or dataset, or path of a Parquet or Arrow file, n rows
+            The data. Never changed. Of all but a frame, only the columns named are read.
+            The covariates of a Dask DataFrame stay on its workers.
         weights : array-like (n,) or str, optional
             Observation weights, or the name of their column.
 
@@ -77,25 +88,42 @@ class RawData:
             Or one of their children, each saying what to do.
         """
         parsed = parse_formula(formula)
-        frame = as_frame(data)
-        _check_rows(frame)
+        spread = is_dask_frame(data)
+        table = None if spread else open_table(data)
+        if spread:
+            frame, columns = _roles(parsed, data, weights), data.columns
+        elif table is None:
+            frame = as_frame(data)
+            columns = frame.columns
+        else:
+            columns = table.columns
+            frame = table.frame(*_columns_read(parsed, columns, weights))
+        header = data._meta if spread else frame
+        _check_rows((len(frame), header.shape[1]))
         y = Vector.from_expression(parsed.outcome, frame)
         treat = Vector.from_expression(parsed.treatment, frame)
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
-        w = _weights(weights, frame)
-        check_parts(parsed, frame)
+        if isinstance(weights, str):
+            w: Vector | None = Vector.from_column(weights, frame)
+        else:
+            _common_index(len(frame), data=frame, weights=weights)
+            w = _weights(weights, frame.index)
+        check_parts(parsed, header)
         selected = select_columns(
             parsed.covariates,
-            frame.columns,
+            columns,
             outcome=y.columns,
             treatment=treat.columns,
-            set_aside=(*(() if w is None else w.columns), *named_columns(parsed.mediators, frame)),
+            set_aside=(*(() if w is None else w.columns), *named_columns(parsed.mediators, header)),
         )
-        sources = Sources.select(frame, selected.columns, selected.inputs(frame.columns))
+        if spread:
+            sources = _partitioned_sources(selected, data, frame.index)
+        else:
+            sources = Sources.select(frame, selected.columns, selected.inputs(columns))
         mediators = None
         if parsed.mediators:
-            mediators = RawMediators.from_formula(parsed, frame, y, treat, w)
+            mediators = RawMediators.from_formula(parsed, frame, columns, y, treat, w)
         received = Received.of(treat, frame)
         return cls(y, treat, received, w, sources, selected, "frame", formula, mediators)
 
@@ -116,7 +144,7 @@ class RawData:
         ----------
         y, treat : array-like (n,)
             Outcome and treatment.
-        X : array (n, p) or DataFrame
+        X : array or sparse matrix (n, p), or DataFrame
             Covariates. Columns of text, categories or booleans in a frame are coded by levels.
         names : sequence of p str, optional
             Names of the columns of an array; by default x1, …, xp.
@@ -136,25 +164,26 @@ class RawData:
                 "weights themselves."
             )
         frame, source = _covariate_frame(X, names)
-        _check_rows(frame)
-        index = _common_index(
-            len(frame), X=X, y=y, treat=treat, weights=weights, mediators=mediators
-        )
-        if source == "array":
-            frame.index = index
-        treatment = Vector.from_values(treat, "treat", frame.index)
+        _check_rows(frame.shape)
+        n = frame.shape[0]
+        index = _common_index(n, X=X, y=y, treat=treat, weights=weights, mediators=mediators)
+        columns = tuple(frame.columns)
+        if isinstance(frame, SparseColumns):
+            sources = Sources(replace(frame, index=index), pd.DataFrame(index=index))
+        else:
+            frame = frame.set_axis(index) if source == "array" else frame
+            sources = Sources.select(frame, columns, ())
+        treatment = Vector.from_values(treat, "treat", index)
         return cls(
-            outcome=Vector.from_values(y, "y", frame.index),
+            outcome=Vector.from_values(y, "y", index),
             treatment=treatment,
             received=Received(treatment.name),
-            weights=_weights(weights, frame),
-            sources=Sources.select(frame, tuple(frame.columns), ()),
-            selected=Selected(tuple(frame.columns)),
+            weights=_weights(weights, index),
+            sources=sources,
+            selected=Selected(columns),
             source=source,
             formula=None,
-            mediators=None
-            if mediators is None
-            else RawMediators.from_values(mediators, len(frame)),
+            mediators=None if mediators is None else RawMediators.from_values(mediators, n),
         )
 
     def without_gaps(self) -> RawData:
@@ -199,6 +228,12 @@ class RawData:
         MissingValuesError
         """
         gaps = self._role_gaps()
+        spread = isinstance(self.sources.numeric, PartitionedColumns)
+        if spread and missing in ("mar", "mnar"):
+            raise NotAvailableError(
+                f"missing={missing!r} is not available for a Dask DataFrame. Leave out rows with "
+                "gaps, or fill these in, before the fit."
+            )
         if missing in ("raise", "drop") or (blocked is not None and not gaps.counts):
             gaps |= self.sources.gaps()
         if gaps.counts:
@@ -224,9 +259,11 @@ class RawData:
 
 
 def _covariate_frame(
-    X: ArrayLike | pd.DataFrame, names: Sequence[str] | None
-) -> tuple[pd.DataFrame, Source]:
-    """The covariates as a frame, and what they came as."""
+    X: Any, names: Sequence[str] | None
+) -> tuple[pd.DataFrame | SparseColumns, Source]:
+    """The covariates as named columns, and what they came as."""
+    if is_sparse(X):
+        return SparseColumns.of_matrix(X, names), "array"
     if isinstance(X, pd.DataFrame):
         if names is not None:
             raise OptionError(
@@ -238,22 +275,64 @@ def _covariate_frame(
     return frame, "array"
 
 
-def _check_rows(frame: pd.DataFrame) -> None:
-    if frame.empty:
-        rows, columns = frame.shape
+def _roles(parsed: Formula, data: Any, weights: object) -> pd.DataFrame:
+    """Outcome, treatment and weights of a Dask DataFrame, brought here."""
+    if parsed.mediators:
+        raise NotAvailableError(
+            "Mediation is not available for a Dask DataFrame. Bring the columns that matter into "
+            "memory, with data[[...]].compute()."
+        )
+    roles = [parsed.outcome, parsed.treatment, *([weights] if isinstance(weights, str) else [])]
+    for name in roles:
+        if name not in data.columns:
+            raise unknown_column(name, list(data.columns))
+    return as_frame(data[list(dict.fromkeys(roles))].compute())
+
+
+def _partitioned_sources(selected: Selected, data: Any, index: pd.Index) -> Sources:
+    """The covariates of a Dask DataFrame, where they are."""
+    if selected.terms:
+        raise NotAvailableError(
+            "Covariates of a Dask DataFrame are plain columns, or '.'. Compute other terms before "
+            "the fit, with data.assign(...)."
+        )
+    columns = PartitionedColumns.of_frame(data, selected.columns, index)
+    return Sources(columns, pd.DataFrame(index=index))
+
+
+def _columns_read(
+    parsed: Formula, columns: pd.Index, weights: object
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns that a formula reads: those that are covariates as they are, and the others."""
+    header = pd.DataFrame(columns=columns)
+    outcome = expression_columns(parsed.outcome, columns)
+    treatment = expression_columns(parsed.treatment, columns)
+    weight = (weights,) if isinstance(weights, str) else ()
+    between = named_columns(parsed.mediators, header)
+    selected = select_columns(
+        parsed.covariates,
+        columns,
+        outcome=outcome,
+        treatment=treatment,
+        set_aside=(*weight, *between),
+    )
+    own = selected.columns
+    if any(term.text == "." for term in parsed.mediators):
+        between = tuple(columns.drop([*outcome, *treatment, *weight, *own], errors="ignore"))
+    return own, (*outcome, *treatment, *weight, *selected.inputs(columns), *between)
+
+
+def _check_rows(shape: tuple[int, int]) -> None:
+    rows, columns = shape
+    if rows == 0 or columns == 0:
         raise EmptyDataError(
             f"The data are empty: {rows} rows, {columns} columns. Check the file, or the filter "
             "that selected the rows."
         )
 
 
-def _weights(weights: ArrayLike | str | None, frame: pd.DataFrame) -> Vector | None:
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        return Vector.from_column(weights, frame)
-    _common_index(len(frame), data=frame, weights=weights)
-    return Vector.from_values(weights, "weights", frame.index)
+def _weights(weights: ArrayLike | None, index: pd.Index) -> Vector | None:
+    return None if weights is None else Vector.from_values(weights, "weights", index)
 
 
 def _common_index(n: int, **arguments: object) -> pd.Index:

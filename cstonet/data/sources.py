@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.data.columns import is_number, listing, numbers, take
+from cstonet.data.matrix import parts
+from cstonet.data.partitions import PartitionedColumns
+from cstonet.data.sparse import SparseColumns, has_sparse
 from cstonet.errors import MissingValuesError
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +50,31 @@ class Gaps:
         counts = zip(frame.columns, np.count_nonzero(missing, axis=0).tolist(), strict=True)
         return cls(rows, {name: count for name, count in counts if count})
 
+    @classmethod
+    def of_numbers(cls, columns: pd.DataFrame | SparseColumns | PartitionedColumns) -> Gaps:
+        """The same for columns of floating-point numbers, without a mask of all their values."""
+        if isinstance(columns, PartitionedColumns):
+            missing, _, somewhere = columns.matrix.not_finite
+            gone = np.flatnonzero(missing)
+            return cls(somewhere, {str(columns.columns[int(j)]): int(missing[j]) for j in gone})
+        rows, counts = np.zeros(len(columns), dtype=bool), np.zeros(columns.shape[1], dtype=int)
+        if isinstance(columns, SparseColumns):
+            where, which = columns.missing()
+            rows[where] = True
+            np.add.at(counts, which, 1)
+        else:
+            X = columns.to_numpy()
+            for some, of in parts(X):
+                # A sum is missing if a summand is, so that nearly always one pass is all.
+                with np.errstate(all="ignore"):
+                    if not np.isnan(X[some, of].sum()):
+                        continue
+                missing = np.isnan(X[some, of])
+                rows[some] |= missing.any(axis=1)
+                counts[of] += np.count_nonzero(missing, axis=0)
+        found = np.flatnonzero(counts)
+        return cls(rows, {str(columns.columns[int(j)]): int(counts[j]) for j in found})
+
     def __or__(self, other: Gaps) -> Gaps:
         return Gaps(self.rows | other.rows, self.counts | other.counts)
 
@@ -68,13 +99,14 @@ class Sources:
 
     Attributes
     ----------
-    numeric : DataFrame (n, k)
-        Columns that are covariates as they are, held as one floating-point array.
+    numeric : DataFrame, SparseColumns or PartitionedColumns (n, k)
+        Columns that are covariates as they are, held as one floating-point array, as a sparse
+        matrix, or by the workers of a cluster.
     other : DataFrame (n, l)
         Columns with levels, and columns that terms of the formula compute with.
     """
 
-    numeric: pd.DataFrame
+    numeric: pd.DataFrame | SparseColumns | PartitionedColumns
     other: pd.DataFrame
 
     @classmethod
@@ -108,6 +140,8 @@ class Sources:
             If a numeric column holds no numbers.
         """
         chosen = _with_numbers(take(frame, numeric))
+        if has_sparse(chosen):
+            return cls(SparseColumns.of_frame(chosen), take(frame, other))
         # Frames read from a file hold each column apart, which makes every later step slow, so
         # they are gathered once. Where they lie together already this is a view.
         values: Any = numbers(chosen)
@@ -124,7 +158,13 @@ class Sources:
 
     def gaps(self) -> Gaps:
         """What is missing."""
-        return Gaps.of_frame(self.numeric) | Gaps.of_frame(self.other)
+        return Gaps.of_numbers(self.numeric) | Gaps.of_frame(self.other)
+
+    def matrix(self, names: Sequence[str]) -> Matrix:
+        """Some numeric columns as one matrix (n, k): a view if they are neighbours."""
+        if isinstance(self.numeric, SparseColumns | PartitionedColumns):
+            return self.numeric.take(names)
+        return take(self.numeric, names).to_numpy()
 
     def filled(self, values: Mapping[str, Any]) -> Sources:
         """The same columns with a value in the gaps of some of `other`."""
@@ -135,7 +175,9 @@ class Sources:
 
     def rows(self, keep: NDArray[np.bool_]) -> Sources:
         """Some of the rows."""
-        return Sources(self.numeric.loc[keep], self.other.loc[keep])
+        numeric = self.numeric
+        kept = numeric.loc[keep] if isinstance(numeric, pd.DataFrame) else numeric.rows(keep)
+        return Sources(kept, self.other.loc[keep])
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:

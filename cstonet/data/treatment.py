@@ -17,6 +17,7 @@ from pandas.api import types as pdt
 
 from cstonet.data.columns import is_number, listing
 from cstonet.data.leaks import check_dose_is_no_outcome, check_no_dose, check_no_treatment
+from cstonet.data.matrix import Rows
 from cstonet.data.units import Units
 from cstonet.data.variables import BlockFamily, Vector, check_finite_values, counted
 from cstonet.errors import (
@@ -108,7 +109,7 @@ class Arms:
 
     def check_no_copy(
         self,
-        X: NDArray[np.floating],
+        X: Rows,
         names: Sequence[str],
         y: NDArray[np.float64],
         outcome: str,
@@ -173,7 +174,7 @@ class Dose:
 
     def check_no_copy(
         self,
-        X: NDArray[np.floating],
+        X: Rows,
         names: Sequence[str],
         y: NDArray[np.float64],
         outcome: str,

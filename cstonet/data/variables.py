@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from cstonet.data.columns import is_number, listing, take
+from cstonet.data.columns import is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.sources import Gaps
 from cstonet.errors import (
@@ -127,6 +127,24 @@ class Vector:
         """The variable for some of the rows."""
         gaps = Gaps.of_column(self.name, self.gaps.rows[keep])
         return Vector(self.name, self.values.loc[keep], gaps, self.columns)
+
+
+def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
+    """The columns that a variable is made of: one, or those of a Python expression.
+
+    Raises
+    ------
+    UnknownColumnError, FormulaError
+        If it is neither.
+    """
+    name = named_column(code, columns)
+    if name is not None:
+        return (name,)
+    if code.isidentifier():
+        raise unknown_column(code, columns)
+    from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
+
+    return patsy_terms.columns_in(code, columns)
 
 
 def counted(values: NDArray[_Scalar], weights: NDArray[np.float64] | None) -> NDArray[_Scalar]:

@@ -6,7 +6,6 @@ from functools import lru_cache, reduce
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.linalg import cholesky_banded, solveh_banded
 from scipy.special import expit
 
 from cstonet.datasets.simulation import (
@@ -167,6 +166,8 @@ def population_ate(p: int, outcome: Outcome = "gaussian") -> float:
 
 def relevant_covariance(p: int) -> FloatArray:
     """Covariance (5, 5) of x1, …, x5 among p covariates."""
+    from scipy.linalg import solveh_banded
+
     # Beyond a few dozen columns the far end no longer reaches x5: 0.59^(2 * 75) < 1e-34.
     reach = min(p, 80)
     columns: FloatArray = solveh_banded(_banded(reach), np.eye(reach)[:, :N_RELEVANT], lower=True)
@@ -217,6 +218,8 @@ def _coefficients(p: int) -> FloatArray:
     gives C = U Uᵀ with U upper triangular, and Uᵀ x = z runs from x1 to xp:
     U_jj x_j = z_j - U_{j-1,j} x_{j-1} - U_{j-2,j} x_{j-2}.
     """
+    from scipy.linalg import cholesky_banded
+
     factor: FloatArray = cholesky_banded(_banded(p), lower=True)[:, ::-1]
     return np.stack([1 / factor[0], -factor[1] / factor[0], -factor[2] / factor[0]])
 

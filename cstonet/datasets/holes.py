@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from cstonet.datasets.autoregressive import simulation2
@@ -67,6 +66,8 @@ def punch_holes(
         )
     if not isinstance(share, float) or not 0 < share < 1:
         raise OptionError(f"share must lie between 0 and 1, not {share!r}")
+    from scipy.optimize import brentq  # not at the top: the other simulations do without
+
     data = simulation.data.copy()
     unknown = [name for name in columns if name not in data.columns[2:]]
     if unknown:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.special import softmax
 
 from cstonet.datasets.simulation import (
@@ -203,8 +202,8 @@ def outcome_means(x: FloatArray) -> FloatArray:
 
 def autoregressive(rng: np.random.Generator, p: int, n: int) -> FloatArray:
     """Standard normals (p, n) with correlation ρ^|j-k| between rows j and k."""
-    innovations = rng.standard_normal((p, n))
-    innovations[1:] *= np.sqrt(1 - _CORRELATION**2)
-    # x_j = ρ x_{j-1} + innovation, down the rows.
-    x: FloatArray = lfilter([1.0], [1.0, -_CORRELATION], innovations, axis=0)
+    x = rng.standard_normal((p, n))
+    x[1:] *= np.sqrt(1 - _CORRELATION**2)
+    for j in range(1, p):
+        x[j] += _CORRELATION * x[j - 1]
     return x

@@ -28,7 +28,7 @@ from cstonet.estimators.paths import (
 )
 from cstonet.estimators.repetitions import CrossFit, effects_over_repetitions
 from cstonet.estimators.targets import TARGETS, Target, estimate_target
-from cstonet.estimators.variance import VARIANCE_KINDS, VarianceKind, pom_covariance
+from cstonet.estimators.variance import VARIANCE_KINDS, PomCovariance, VarianceKind
 
 __all__ = [
     "Nuisances",
@@ -38,7 +38,7 @@ __all__ = [
     "aipw_scores",
     "VarianceKind",
     "VARIANCE_KINDS",
-    "pom_covariance",
+    "PomCovariance",
     "Effects",
     "estimate_effects",
     "Imputations",

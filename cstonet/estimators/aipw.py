@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from cstonet.estimators.linear_terms import linear_terms, with_terms
+from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
+    Units,
     arm_weights,
-    clip_propensity,
     inverse_probability_residuals,
 )
-from cstonet.estimators.variance import VarianceKind, pom_covariance
+from cstonet.estimators.unit_blocks import unit_blocks
+from cstonet.estimators.variance import PomCovariance, VarianceKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,9 @@ class Effects:
     covariance : (k, k) float64
         Joint covariance of the estimates. It is singular: ATEs are differences of means.
     influence : (n, k) float64
-        Influence values; each column averages to zero. Where cross-fitting is repeated, those of
-        averaged nuisances, whose variance is smaller than that of the estimates.
+        Influence values, (0, k) where they were dropped; each column averages to zero. Where
+        cross-fitting is repeated, those of averaged nuisances, whose variance is smaller than that
+        of the estimates.
     n_clipped : int
         Units whose propensity was clipped.
     clip : float
@@ -67,6 +70,10 @@ class Effects:
     imputations: int = 0
     n_counted: int = 0
 
+    def without_influence(self) -> Effects:
+        """The same without its n influence values, where only estimates and errors are wanted."""
+        return dataclasses.replace(self, influence=np.empty((0, len(self.names))))
+
     @property
     def standard_errors(self) -> FloatArray:
         """Square roots of the variances, shape (k,)."""
@@ -75,12 +82,12 @@ class Effects:
         return errors
 
 
-def aipw_scores(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
+def aipw_scores(units: Units, propensity: FloatArray) -> FloatArray:
     """Doubly robust score of every unit for every potential-outcome mean.
 
     Parameters
     ----------
-    nuisances : Nuisances
+    units : Nuisances, or a block of their units
         Data and nuisances of n units.
     propensity : (n, L) float64
         Clipped probabilities, see `clip_propensity`.
@@ -91,7 +98,7 @@ def aipw_scores(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
         1(A_i = a) (y_i - μ̂_a(x_i)) / p̂_a(x_i) + μ̂_a(x_i). Column a averages to μ̂_a; for a binary
         treatment column 1 minus column 0 is the summand of equation (1).
     """
-    return nuisances.mu + inverse_probability_residuals(nuisances, propensity)
+    return units.mu + inverse_probability_residuals(units, propensity)
 
 
 def estimate_effects(
@@ -113,7 +120,7 @@ def estimate_effects(
     clip : float
         Distance to keep the propensities from 0 and 1.
     variance : {"paper", "influence"}
-        Covariance estimator, see `pom_covariance`.
+        Covariance estimator, see `PomCovariance`.
     kind : {"binary", "multilevel"}
         Decides the names of the contrasts; a multilevel treatment may have two levels.
 
@@ -126,30 +133,61 @@ def estimate_effects(
         raise ValueError(f"{len(levels)} labels for {nuisances.n_levels} treatment levels")
     if kind == "binary" and len(levels) != 2:
         raise ValueError("the ATE needs a treatment with exactly two levels")
-    clipped = clip_propensity(nuisances.propensity, clip)
-    linear = linear_terms(nuisances, clipped.values)
-    nuisances = with_terms(nuisances, linear)
-    weights = nuisances.unit_weights
-    means: FloatArray = weights @ aipw_scores(nuisances, clipped.values) / nuisances.n
-    signal = weights[:, None] * (nuisances.mu - means)
-    noise = weights[:, None] * inverse_probability_residuals(nuisances, clipped.values)
-    if linear is not None:
-        noise += linear.influence(arm_weights(nuisances, clipped.values))
-    inflation = 1.0 if linear is None else linear.inflation
-    covariance = pom_covariance(signal, inflation * noise, kind=variance)
-
     # Every effect is a linear map of the means: differences with the first, then themselves.
     identity = np.eye(len(levels))
     contrasts = np.vstack([identity[1:] - identity[0], identity])
+    means = _potential_outcome_means(nuisances, contrasts, clip=clip, variance=variance)
     reference, *others = levels
     ates = ["ATE"] if kind == "binary" else [f"ATE[{other}-{reference}]" for other in others]
     return Effects(
         names=(*ates, *(f"POM[{level}]" for level in levels)),
         n_contrasts=len(ates),
-        estimates=contrasts @ means,
-        covariance=contrasts @ covariance @ contrasts.T,
-        influence=(signal + noise) @ contrasts.T,
-        n_clipped=clipped.n_clipped,
+        estimates=contrasts @ means.values,
+        covariance=contrasts @ means.covariance @ contrasts.T,
+        influence=means.influence,
+        n_clipped=means.n_clipped,
         clip=clip,
         variance_kind=variance,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Means:
+    """Potential-outcome means (L,), their covariance (L, L), influence values of contrasts."""
+
+    values: FloatArray
+    covariance: FloatArray
+    influence: FloatArray
+    n_clipped: int
+
+
+def _potential_outcome_means(
+    nuisances: Nuisances, contrasts: FloatArray, *, clip: float, variance: VarianceKind
+) -> _Means:
+    """The means, in two passes over blocks of units: what they are, and how units move them.
+
+    Parameters
+    ----------
+    contrasts : (k, L) float64
+        Combinations of the means whose influence values (n, k) are wanted.
+    """
+    n, levels = nuisances.n, nuisances.n_levels
+    linear = linear_terms(nuisances, clip)
+    n_clipped, total = 0, np.zeros(levels)
+    imbalance = np.zeros((0 if linear is None else len(linear.slopes), levels))
+    for units in unit_blocks(nuisances, clip, linear):
+        n_clipped += units.n_clipped
+        total += units.unit_weights @ aipw_scores(units, units.propensity)
+        if linear is not None:
+            imbalance += linear.imbalance(units.rows, arm_weights(units, units.propensity))
+    means = total / n
+    covariance, influence = PomCovariance(variance, levels), np.empty((n, len(contrasts)))
+    for units in unit_blocks(nuisances, clip, linear):
+        weights = units.unit_weights[:, None]
+        signal = weights * (units.mu - means)
+        noise = weights * inverse_probability_residuals(units, units.propensity)
+        if linear is not None:
+            noise += linear.influence(units.rows, imbalance)
+        covariance.add(signal, noise if linear is None else linear.inflation * noise)
+        influence[units.rows] = (signal + noise) @ contrasts.T
+    return _Means(means, covariance.value(n), influence, n_clipped)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from cstonet.estimators.nuisances import FloatArray, IntArray
 
@@ -98,7 +98,7 @@ def _score_test(squares: FloatArray, z: FloatArray, weights: FloatArray) -> floa
     values, vectors = np.linalg.eigh(products.T @ products)
     kept = values > 1e-8 * max(float(values[-1]), np.finfo(float).tiny)
     total = products.sum(axis=0) @ vectors[:, kept]
-    return float(chi2.sf(np.sum(total**2 / values[kept]), int(kept.sum())))
+    return float(chdtrc(int(kept.sum()), np.sum(total**2 / values[kept])))
 
 
 def _log_linear(squares: FloatArray, design: FloatArray, weights: FloatArray) -> FloatArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from cstonet.errors import NumericalError
 from cstonet.estimators.nuisances import FloatArray, IntArray, mean_one
@@ -131,11 +130,15 @@ class DoseNuisances:
 
     def mu_at(self, doses: FloatArray, *, derivative: int = 0) -> FloatArray:
         """μ̂(a, x_i), or its derivative in a, at doses within the grid, shape (n, k)."""
+        from scipy.interpolate import CubicSpline  # not at the top: only doses pay for loading it
+
         table: FloatArray = CubicSpline(self.grid, self.mu_grid, axis=1)(doses, derivative)
         return table
 
     def average_mu(self, doses: FloatArray) -> FloatArray:
         """The weighted mean of μ̂(a, x_i) over the units, at doses within the grid, shape (k,)."""
+        from scipy.interpolate import CubicSpline
+
         average = self.unit_weights @ self.mu_grid / self.n
         values: FloatArray = CubicSpline(self.grid, average)(doses)
         return values
@@ -150,6 +153,8 @@ class DoseNuisances:
 
         Tabulated and interpolated, which spares n² densities.
         """
+        from scipy.interpolate import PchipInterpolator
+
         weights = self.unit_weights
         counted = np.unique(self.dose[weights > 0])
         ranks = np.quantile(counted, np.linspace(0, 1, _DENSITY_RANKS))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from cstonet.estimators.aipw import Effects
 from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances
@@ -172,6 +171,8 @@ def joint_freedom(effects: Effects, matrix: FloatArray) -> float | None:
     """
     if effects.between is None:
         return None
+    from scipy.linalg import eigh  # not at the top: only imputations pay for loading it
+
     total, between = (matrix @ part @ matrix.T for part in (effects.covariance, effects.between))
     scale = np.sqrt(np.outer(np.diag(total), np.diag(total)))
     shares = eigh(between / scale, total / scale, eigvals_only=True)

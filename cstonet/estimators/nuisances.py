@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.blocks import row_blocks
 from cstonet.errors import NumericalError, OptionError
 
 FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
+IntArray: TypeAlias = NDArray[np.integer]
 
 # Networks may predict in float32: the probabilities of a unit then sum to one up to this.
 _SUM_TOLERANCE = 1e-5
+
+
+class Units(Protocol):
+    """What scores of units are made of: nuisances, or a block of their units."""
+
+    @property
+    def y(self) -> FloatArray:
+        """Outcomes, shape (n,)."""
+
+    @property
+    def mu(self) -> FloatArray:
+        """Outcome regressions, shape (n, L)."""
+
+    @property
+    def received(self) -> NDArray[np.bool_]:
+        """Indicators 1(A_i = a), shape (n, L)."""
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Weights of mean one over all units, shape (n,)."""
+
+
+class Columns(Protocol):
+    """Columns (n, k) of which blocks of rows can be had, as arrays are: all at once is too much."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, k)."""
+
+    def __getitem__(self, rows: slice, /) -> NDArray[np.floating]:
+        """Some neighbouring rows (m, k)."""
 
 
 def mean_one(weights: FloatArray | None, n: int) -> FloatArray:
@@ -32,7 +64,7 @@ class Nuisances:
     ----------
     y : (n,) float64
         Outcomes y_i, in the units of the data.
-    treatment : (n,) int64
+    treatment : (n,) int
         Treatments A_i as codes 0, …, L-1.
     mu : (n, L) float64
         Outcome regressions μ̂_a(x_i), in the units of the data.
@@ -40,9 +72,9 @@ class Nuisances:
         Treatment probabilities p̂_a(x_i), not clipped; each row sums to one.
     weights : (n,) float64 or None
         Sampling weights; their scale is irrelevant. None: every unit counts the same.
-    fold : (n,) int64
+    fold : (n,) int
         Fold in which the unit was held out; 0 for all without cross-fitting.
-    linear : (n, k) float64 or None
+    linear : (n, k) Columns, such as a float array, or None
         Covariates that are adjusted for by linear terms, see
         :mod:`cstonet.estimators.linear_terms`; some of them are not in the propensities.
 
@@ -60,16 +92,17 @@ class Nuisances:
     propensity: FloatArray
     weights: FloatArray | None
     fold: IntArray
-    linear: FloatArray | None = None
+    linear: Columns | None = None
 
     def __post_init__(self) -> None:
         self._check_shapes()
         self._check_finite()
         if self.treatment.min() < 0 or self.treatment.max() >= self.n_levels:
             raise ValueError(f"treatment codes must lie in 0, ..., {self.n_levels - 1}")
-        sums = self.propensity.sum(axis=1)
-        if self.propensity.min() < 0 or np.abs(sums - 1).max() > _SUM_TOLERANCE:
-            raise ValueError("propensity: every row must hold probabilities that sum to one")
+        for rows in row_blocks(self.n):
+            part = self.propensity[rows]
+            if part.min() < 0 or np.abs(part.sum(axis=1) - 1).max() > _SUM_TOLERANCE:
+                raise ValueError("propensity: every row must hold probabilities that sum to one")
 
     @property
     def n(self) -> int:
@@ -102,11 +135,13 @@ class Nuisances:
             value = getattr(self, name)
             if value is not None and value.shape != shape:
                 raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
-        if self.linear is not None and (self.linear.ndim != 2 or len(self.linear) != n):
+        if self.linear is not None and (len(self.linear.shape) != 2 or self.linear.shape[0] != n):
             raise ValueError(f"linear has shape {self.linear.shape}, expected ({n}, k)")
 
     def _check_finite(self) -> None:
-        if self.linear is not None and not np.isfinite(self.linear).all():
+        linear = self.linear
+        blocks = row_blocks(0 if linear is None else self.n)
+        if linear is not None and not all(np.isfinite(linear[rows]).all() for rows in blocks):
             raise ValueError("linear must be finite")
         for what, values in (("outcome", self.mu), ("treatment", self.propensity)):
             broken = ~np.isfinite(values).all(axis=1)
@@ -187,20 +222,20 @@ def _shared_out(propensity: FloatArray, bound: float) -> FloatArray:
         low |= below
 
 
-def arm_weights(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
+def arm_weights(units: Units, propensity: FloatArray) -> FloatArray:
     """Weights w_i 1(A_i = a) / p̂_a(x_i) of the units in every arm, given clipped probabilities.
 
     Shape (n, L). Their means are about one.
     """
-    return _over_probability(nuisances, nuisances.unit_weights[:, None], propensity)
+    return over_probability(units.received, units.unit_weights[:, None], propensity)
 
 
-def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) -> FloatArray:
+def inverse_probability_residuals(units: Units, propensity: FloatArray) -> FloatArray:
     """Residuals of the received treatment over its probability.
 
     Parameters
     ----------
-    nuisances : Nuisances
+    units : Nuisances, or a block of their units
         Data and nuisances of n units.
     propensity : (n, L) float64
         Clipped probabilities.
@@ -215,20 +250,24 @@ def inverse_probability_residuals(nuisances: Nuisances, propensity: FloatArray) 
     NumericalError
         If a unit received a treatment to which it is given no chance at all.
     """
-    return _over_probability(nuisances, nuisances.y[:, None] - nuisances.mu, propensity)
+    return over_probability(units.received, units.y[:, None] - units.mu, propensity)
 
 
-def _over_probability(
-    nuisances: Nuisances, values: FloatArray, propensity: FloatArray
+def over_probability(
+    received: NDArray[np.bool_], values: FloatArray, propensity: FloatArray
 ) -> FloatArray:
     """1(A_i = a) v_ia / p̂_a(x_i), shape (n, L), if every unit could receive what it did."""
-    received = nuisances.received
+    check_possible(received, propensity)
+    divided = np.zeros_like(propensity)
+    np.divide(values, propensity, out=divided, where=received)
+    return divided
+
+
+def check_possible(received: NDArray[np.bool_], propensity: FloatArray) -> None:
+    """Raise NumericalError if a unit received what it had no chance of, by (n, L) arrays."""
     impossible = (received & (propensity <= 0)).any(axis=1)
     if impossible.any():
         raise NumericalError(
             f"{impossible.sum()} units received a treatment whose estimated probability is zero; "
             "set clip above 0 (0.01 is usual)"
         )
-    divided = np.zeros_like(propensity)
-    np.divide(values, propensity, out=divided, where=received)
-    return divided

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from cstonet.estimators.nuisances import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 # Level of the test for a density that is not gaussian.
 LEVEL = 0.01
@@ -86,7 +89,7 @@ class ResidualDensity:
         return integral
 
     def _spline(self) -> CubicSpline:
-        return CubicSpline(self.knots, self.scores, bc_type="natural")
+        return _natural_spline(self.knots, self.scores)
 
     def _ends(self) -> tuple[float, float]:
         return float(self.knots[0]), float(self.knots[-1])
@@ -135,9 +138,15 @@ def _apart(values: FloatArray) -> FloatArray:
     return np.array(kept)
 
 
+def _natural_spline(knots: FloatArray, values: FloatArray) -> CubicSpline:
+    from scipy.interpolate import CubicSpline  # not at the top: only doses pay for loading it
+
+    return CubicSpline(knots, values, bc_type="natural")
+
+
 def _basis(r: FloatArray, knots: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Natural splines that are one at a knot and zero at the others, and their slopes, (n, k)."""
-    splines = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    splines = _natural_spline(knots, np.eye(len(knots)))
     inside = np.clip(r, knots[0], knots[-1])
     slopes: FloatArray = splines(inside, 1)
     values: FloatArray = splines(inside) + slopes * (r - inside)[:, None]
@@ -168,4 +177,4 @@ def _stein_test(r: FloatArray, weights: FloatArray, line: FloatArray, knots: Flo
     spreads, vectors = np.linalg.eigh(products.T @ products)
     spreads, vectors = spreads[2:], vectors[:, 2:]
     total = products.sum(axis=0) @ vectors
-    return float(chi2.sf(np.sum(total**2 / spreads), len(spreads)))
+    return float(chdtrc(len(spreads), np.sum(total**2 / spreads)))

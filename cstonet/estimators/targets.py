@@ -22,19 +22,20 @@ is that given the covariates in these.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.linear_terms import linear_terms, with_terms
+from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
     FloatArray,
     Nuisances,
     arm_weights,
-    clip_propensity,
     inverse_probability_residuals,
 )
+from cstonet.estimators.unit_blocks import UnitBlock, unit_blocks
 
 Target: TypeAlias = Literal["ATE", "ATT", "ATC", "ATO"]
 TARGETS: tuple[Target, ...] = get_args(Target)
@@ -64,37 +65,74 @@ def estimate_target(
         The one effect, with the variance of its influence function.
     """
     b, a = contrast
-    clipped = clip_propensity(nuisances.propensity, clip)
-    linear = linear_terms(nuisances, clipped.values)
-    nuisances = with_terms(nuisances, linear)
-    density, gradient = _tilt(clipped.values, target, b, a)
-    # g_i: the derivative with respect to the probability of what the unit received.
-    received = np.take_along_axis(gradient, nuisances.treatment[:, None], axis=1)[:, 0]
-    weights = nuisances.unit_weights
-    share = float(np.mean(weights * received))
-    residuals = inverse_probability_residuals(nuisances, clipped.values)
-    tau = nuisances.mu[:, b] - nuisances.mu[:, a]
-    score = received * tau + density * (residuals[:, b] - residuals[:, a])
-    estimate = float(np.mean(weights * score)) / share
-    influence: FloatArray = weights * (score - received * estimate) / share
-    errors = influence
-    if linear is not None:
-        by_arm = arm_weights(nuisances, clipped.values)
-        contrasted = density * (by_arm[:, b] - by_arm[:, a]) / share
-        influence = influence + linear.influence(contrasted[:, None])[:, 0]
-        signal = weights * received * (tau - estimate) / share
-        errors = signal + linear.inflation * (influence - signal)
-    variance = float(np.mean(errors**2)) / nuisances.n
+    n, linear = nuisances.n, linear_terms(nuisances, clip)
+    n_clipped, share, total = 0, 0.0, 0.0
+    imbalance = np.zeros((0 if linear is None else len(linear.slopes), 1))
+    for units in unit_blocks(nuisances, clip, linear):
+        tilted = _Tilted.of(units, target, b, a)
+        n_clipped += units.n_clipped
+        share += float(np.sum(units.unit_weights * tilted.received))
+        total += float(np.sum(units.unit_weights * tilted.score))
+        if linear is not None:
+            imbalance += linear.imbalance(units.rows, tilted.contrasted)
+    share /= n
+    estimate = total / n / share
+    influence, squares = np.empty(n), 0.0
+    for units in unit_blocks(nuisances, clip, linear):
+        tilted, weights = _Tilted.of(units, target, b, a), units.unit_weights
+        part: FloatArray = weights * (tilted.score - tilted.received * estimate) / share
+        errors = part
+        if linear is not None:
+            part = part + linear.influence(units.rows, imbalance / share)[:, 0]
+            signal = weights * tilted.received * (tilted.tau - estimate) / share
+            errors = signal + linear.inflation * (part - signal)
+        influence[units.rows] = part
+        squares += float(np.sum(errors**2))
     return Effects(
         names=(name,),
         n_contrasts=1,
         estimates=np.array([estimate]),
-        covariance=np.array([[variance]]),
+        covariance=np.array([[squares / n / n]]),
         influence=influence[:, None],
-        n_clipped=clipped.n_clipped,
+        n_clipped=n_clipped,
         clip=clip,
         variance_kind="influence",
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tilted:
+    """What the effect in a population is made of, for m units.
+
+    Attributes
+    ----------
+    received : (m,) float64
+        g_i: the derivative of h with respect to the probability of what the unit received.
+    tau, score : (m,) float64
+        τ(x_i), and g_i τ(x_i) plus h(x_i) times the weighted residuals.
+    contrasted : (m, 1) float64
+        Weights of the residuals, but for the factor 1 / E g.
+    """
+
+    received: FloatArray
+    tau: FloatArray
+    score: FloatArray
+    contrasted: FloatArray
+
+    @classmethod
+    def of(cls, units: UnitBlock, target: Target, b: int, a: int) -> _Tilted:
+        """Look at a block of units."""
+        density, gradient = _tilt(units.propensity, target, b, a)
+        received = np.take_along_axis(gradient, units.treatment[:, None], axis=1)[:, 0]
+        residuals = inverse_probability_residuals(units, units.propensity)
+        by_arm = arm_weights(units, units.propensity)
+        tau = units.mu[:, b] - units.mu[:, a]
+        return cls(
+            received=received,
+            tau=tau,
+            score=received * tau + density * (residuals[:, b] - residuals[:, a]),
+            contrasted=(density * (by_arm[:, b] - by_arm[:, a]))[:, None],
+        )
 
 
 def _tilt(p: FloatArray, target: Target, b: int, a: int) -> tuple[FloatArray, FloatArray]:

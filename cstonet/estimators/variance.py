@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import FloatArray
 
@@ -11,16 +13,11 @@ VarianceKind: TypeAlias = Literal["paper", "influence"]
 VARIANCE_KINDS: tuple[VarianceKind, ...] = get_args(VarianceKind)
 
 
-def pom_covariance(signal: FloatArray, noise: FloatArray, *, kind: VarianceKind) -> FloatArray:
-    """Estimate the covariance matrix of the potential-outcome means.
+class PomCovariance:
+    """Estimate of the covariance matrix of the potential-outcome means, units added in blocks.
 
     Parameters
     ----------
-    signal : (n, L) float64
-        w_i (μ̂_a(x_i) - μ̂_a): how the outcome regressions of the units vary around the means.
-    noise : (n, L) float64
-        w_i 1(A_i = a) (y_i - μ̂_a(x_i)) / p̂_a(x_i), and what estimated slopes of linear terms add.
-        Signal and noise together are the influence values of the means.
     kind : {"paper", "influence"}
         "paper" is V̂ of the appendix (proof of Theorem 2): the outcome noise plus the variation of
         μ̂_a(x). With E_n the average over units and unit weights w_i = 1,
@@ -32,21 +29,33 @@ def pom_covariance(signal: FloatArray, noise: FloatArray, *, kind: VarianceKind)
         noise of different levels has no cross term, except where they share slopes. "influence" is
         the second moment of the influence values, which also counts the covariance of signal and
         noise; it vanishes only where the outcome model is right.
-
-    Returns
-    -------
-    (L, L) float64
-        Covariance of the estimators, that is, already divided by n.
+    levels : int
+        Number L of means.
     """
-    n = len(signal)
-    if kind == "paper":
-        return (_second_moment(signal) + _second_moment(noise)) / n
-    if kind == "influence":
-        return _second_moment(signal + noise) / n
-    raise OptionError(f"variance must be one of {', '.join(VARIANCE_KINDS)}, not {kind!r}")
 
+    def __init__(self, kind: VarianceKind, levels: int) -> None:
+        if kind not in VARIANCE_KINDS:
+            raise OptionError(f"variance must be one of {', '.join(VARIANCE_KINDS)}, not {kind!r}")
+        self._kind = kind
+        # Sums of v vᵀ over units: of signal and of noise, or of both together.
+        self._moments = np.zeros((2 if kind == "paper" else 1, levels, levels))
 
-def _second_moment(values: FloatArray) -> FloatArray:
-    """E_n[v vᵀ] of the rows v of `values`."""
-    moment: FloatArray = values.T @ values / len(values)
-    return moment
+    def add(self, signal: FloatArray, noise: FloatArray) -> None:
+        """Add m units.
+
+        Parameters
+        ----------
+        signal : (m, L) float64
+            w_i (μ̂_a(x_i) - μ̂_a): how the outcome regressions of the units vary around the means.
+        noise : (m, L) float64
+            w_i 1(A_i = a) (y_i - μ̂_a(x_i)) / p̂_a(x_i), and what estimated slopes of linear terms
+            add. Signal and noise together are the influence values of the means.
+        """
+        parts = (signal, noise) if self._kind == "paper" else (signal + noise,)
+        for moment, values in zip(self._moments, parts, strict=True):
+            moment += values.T @ values
+
+    def value(self, n: int) -> FloatArray:
+        """Covariance (L, L) of the estimators after n units, that is, already divided by n."""
+        covariance: FloatArray = (self._moments / n).sum(axis=0) / n
+        return covariance

@@ -106,7 +106,7 @@ def candidate_likelihood(
                 list(net.weights),
                 list(net.biases),
                 net.inputs,
-                data.covariates,
+                data.in_memory,
                 candidates,
                 data.visible,
                 [1.0, net.variance],

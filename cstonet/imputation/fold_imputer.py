@@ -90,7 +90,7 @@ class FoldImputer:
         rows, stop = place.split.known, place.stop
         covariates = CovariateModel.select(
             gaps.variables,
-            data.covariates,
+            data.in_memory,
             rows,
             given=gaps.neighbours,
             limit=gaps.limit,
@@ -104,7 +104,7 @@ class FoldImputer:
             imputer.model = ImputationModel(imputer._refitted(), None)
         if gaps.mechanism == "mnar":
             missingness = MissingnessModel.start(
-                gaps.variables, data.treatment, imputer.data.covariates, rows, stop
+                gaps.variables, data.treatment, imputer.data.in_memory, rows, stop
             )
             imputer.model = ImputationModel(imputer.model.covariates, missingness)
         return imputer
@@ -116,7 +116,7 @@ class FoldImputer:
         mark = self._entries.marked(self._gaps.whole(inputs))
         if self.model.missingness is not None:
             mark[:] = True
-        covariates, entries = self.data.covariates, self._entries.only(mark)
+        covariates, entries = self.data.in_memory, self._entries.only(mark)
         values = self.model.covariates.draw(
             covariates, entries, self._gaps.candidates, self._noise, self._stop
         )
@@ -147,7 +147,7 @@ class FoldImputer:
         )
         missingness, log_weight = self.model.missingness, pool.log_weight
         if missingness is not None:
-            covariates = self.data.covariates
+            covariates = self.data.in_memory
             if last:
                 missingness = missingness.extended(
                     covariates, self._rows, self._threads, self._stop
@@ -168,22 +168,22 @@ class FoldImputer:
     def _weigh(self, pool: CandidatePool, missingness: MissingnessModel) -> FloatArray:
         """Log of p(R | A, X) at the candidates of a pool, shape (g, K)."""
         model = ImputationModel(self.model.covariates, missingness)
-        return model.log_weight(self.data.covariates, pool.entries, pool.values, self._stop)
+        return model.log_weight(self.data.in_memory, pool.entries, pool.values, self._stop)
 
     def _redraw(self, mark: NDArray[np.bool_]) -> None:
         """Draw marked entries of the fold from the covariates alone."""
         if mark.any():
             entries = self._entries.only(mark)
             drawn = self.model.covariates.draw(
-                self.data.covariates, entries, 1, self._noise, self._stop
+                self.data.in_memory, entries, 1, self._noise, self._stop
             )
             self._complete(mark, drawn[:, 0])
 
     def _complete(self, mark: NDArray[np.bool_], values: NDArray[np.float32]) -> None:
         here = np.flatnonzero(self._here)
         self._values[here[mark]] = values
-        covariates = _core.completed(self._base.covariates, self._shared, self._values)
+        covariates = _core.completed(self._base.in_memory, self._shared, self._values)
         self.data = dataclasses.replace(self._base, covariates=covariates)
 
     def _refitted(self) -> CovariateModel:
-        return self.model.covariates.refit(self.data.covariates, self._rows, self._stop)
+        return self.model.covariates.refit(self.data.in_memory, self._rows, self._stop)

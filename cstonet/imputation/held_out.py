@@ -107,10 +107,10 @@ class _HeldOut:
         noise = FreshNoise(rng)
         # First all entries once; then those that a network reads, as often as there are
         # candidates. If being missing tells something, all of them are weighed.
-        once = model.covariates.draw(data.covariates, entries.only(here), 1, noise)[:, 0]
+        once = model.covariates.draw(data.in_memory, entries.only(here), 1, noise)[:, 0]
         every = np.zeros(len(entries.row), dtype=np.float32)
         every[here] = once
-        covariates = completed(data.covariates, entries, every)
+        covariates = completed(data.in_memory, entries, every)
         read = here & (used | (model.missingness is not None))
         pool = entries.only(read)
         drawn = model.covariates.draw(covariates, pool, self.gaps.candidates, noise)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from cstonet import _core
+from cstonet.network.covariates import FoldCovariates
+from cstonet.network.products import main_effects
 from cstonet.search.scores import threshold
 
 FloatArray = NDArray[np.float64]
@@ -206,6 +207,8 @@ def _by_gradient(
         gradient = design.T @ (weights[:, None] * (p - target)) + ridge[:, None] * theta
         return float(loss), (units @ gradient.T[:, :, None]).ravel()
 
+    from scipy.optimize import minimize  # not at the top: only fits with gaps pay for loading it
+
     begin = (start.T[:, None, :] @ root).ravel()
     options = {"maxiter": _GRADIENT_STEPS, "gtol": _GRADIENT_LEFT, "ftol": 1e-12}
     found = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
@@ -329,8 +332,9 @@ def _grow(
         x = features_of(data, rows, features, targets[t].extra)
         coefficients, _ = targets[t].fit(x, stop=stop)
         residuals.append(targets[t].residuals(x, coefficients))
-    directions = np.ascontiguousarray(np.hstack(residuals), dtype=np.float32)
-    z = np.abs(_core.score_statistics(data, rows, directions, threads, stop)[0])
+    columns = FoldCovariates(data, rows, threads=threads, stop=stop)
+    products = main_effects(np.hstack(residuals))
+    z = np.abs(columns.statistics(products, np.arange(data.columns), squares=False)[0])
     grown, first = [], 0
     for t, residual in zip(numbers, residuals, strict=True):
         width = residual.shape[1]

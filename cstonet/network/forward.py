@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from cstonet import _core
+from cstonet.network.covariates import Covariates
 from cstonet.network.prediction import RowArrays
 from cstonet.network.trained import TrainedNetwork
 
@@ -66,7 +66,7 @@ class ForwardPass:
         The covariates, and the m units wanted.
     """
 
-    def __init__(self, net: TrainedNetwork, data: _core.Dataset, rows: NDArray[np.int64]) -> None:
+    def __init__(self, net: TrainedNetwork, data: Covariates, rows: NDArray[np.int64]) -> None:
         self._spec = net.spec
         self._weights = [w.astype(np.float64) for w in net.weights]
         self._biases = [b.astype(np.float64) for b in net.biases]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,23 +24,47 @@ class RowArrays:
 
 def averaged(parts: Sequence[P], weights: NDArray[np.float64] | None = None) -> P:
     """The average of K predictions of the same m rows; weights (m, K) sum to one in each row."""
+    if len(parts) == 1 and weights is None:
+        return parts[0]
     arrays = [part.arrays() for part in parts]
 
     def mean(name: str) -> NDArray[np.float64]:
-        stacked = [one[name] for one in arrays]
         if weights is None:
-            return np.asarray(np.mean(stacked, axis=0))
-        return np.asarray(np.einsum("mk,km...->m...", weights, np.stack(stacked)))
+            total = np.array(arrays[0][name], dtype=np.float64)
+            for one in arrays[1:]:
+                total += one[name]
+            total /= len(arrays)
+            return total
+        stacked = np.stack([one[name] for one in arrays])
+        return np.asarray(np.einsum("mk,km...->m...", weights, stacked))
 
     return type(parts[0])(**{name: mean(name) for name in arrays[0]})
 
 
-def joined(parts: Sequence[P], order: NDArray[np.int64]) -> P:
-    """Predictions of different rows, one after the other, brought into order."""
-    arrays = [part.arrays() for part in parts]
-    return type(parts[0])(
-        **{name: np.concatenate([one[name] for one in arrays])[order] for name in arrays[0]}
-    )
+def put_together(parts: Iterable[tuple[NDArray[np.int64], P]], n: int) -> P:
+    """The prediction of n rows from those of some rows each, taken one after the other.
+
+    Parameters
+    ----------
+    parts
+        Rows, each of 0, …, n - 1 in one of them, and their prediction. There must be one at least.
+    n
+        Number of rows.
+    """
+    whole: P | None = None
+    for rows, part in parts:
+        if whole is None:
+            whole = type(part)(
+                **{
+                    name: np.empty((n, *array.shape[1:]), array.dtype)
+                    for name, array in part.arrays().items()
+                }
+            )
+        for name, array in whole.arrays().items():
+            array[rows] = getattr(part, name)
+    if whole is None:
+        raise ValueError("a prediction needs at least one part")
+    return whole
 
 
 def with_rows(whole: P, rows: NDArray[np.int64], part: P) -> P:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.data.units import weighted_moments
+from cstonet.data.matrix import is_partitioned
+from cstonet.network.moments import DenseColumns, SparseColumns
 
-# Columns whose moments are computed together: bounds the memory of the float64 temporaries.
-_COLUMNS_AT_ONCE = 512
-# Values further from the median than this many robust standard deviations do not set the scale.
-_ROBUST_LIMIT = 10.0
-# The median absolute deviation of a normal variable is this share of its standard deviation.
-_NORMAL_MAD = 0.6744897501960817
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
+    from cstonet.network.covariates import Covariates
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +28,76 @@ class Scaling:
     inverse_scale: NDArray[np.float64]
     limit: float
 
-    def dataset(self, X: NDArray[np.floating], pack_bytes: int) -> _core.Dataset:
-        """The covariates as the kernel reads them, shape (n, p)."""
-        return _core.Dataset(X, self.center, self.inverse_scale, self.limit, pack_bytes)
+    def dataset(self, X: Matrix, pack_bytes: int) -> Covariates:
+        """The covariates as the kernel reads them, or as their workers do, shape (n, p).
+
+        Parameters
+        ----------
+        X : (n, p)
+            Dense, with any strides and maybe mapped from a file, or ``scipy.sparse``: what is not
+            stored then stays so; or partitions on a cluster.
+        pack_bytes
+            A standardised copy is made if it takes no more; otherwise X is read in place.
+        """
+        if is_partitioned(X):
+            from cstonet.network.partitioned import PartitionedCovariates
+
+            return PartitionedCovariates.of(X, self)
+        if isinstance(X, np.ndarray):
+            return _core.Dataset(X, self.center, self.inverse_scale, self.limit, pack_bytes)
+        columns = compressed_columns(X)
+        return _core.Dataset.compressed(
+            columns.data,
+            columns.indices,
+            columns.indptr,
+            columns.shape[0],
+            self.center,
+            self.inverse_scale,
+            self.limit,
+        )
 
 
-def column_scaling(
-    X: NDArray[np.floating], limit: float, weights: NDArray[np.float64] | None = None
-) -> Scaling:
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardisedColumns:
+    """Some covariates as the networks see them, made for the rows that are asked for.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        That of all covariates.
+    X : (n, p)
+        The user's covariates.
+    columns : (k,)
+        The covariates wanted.
+    """
+
+    scaling: Scaling
+    X: Matrix
+    columns: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, k)."""
+        return self.X.shape[0], len(self.columns)
+
+    def __getitem__(self, rows: slice) -> NDArray[np.float32]:
+        """Some neighbouring rows, shape (m, k)."""
+        wanted = np.arange(self.X.shape[0])[rows]
+        return self.scaling.dataset(self.X, 0).gather(wanted, self.columns)
+
+
+def compressed_columns(X: Any) -> Any:
+    """A ``scipy.sparse`` matrix column by column, each entry once and rows ascending."""
+    columns = X.tocsc()
+    if not columns.has_canonical_format:
+        columns = columns.copy() if columns is X else columns
+        columns.sum_duplicates()
+    if columns.dtype not in (np.float32, np.float64):
+        columns = columns.astype(np.float64)
+    return columns
+
+
+def column_scaling(X: Matrix, limit: float, weights: NDArray[np.float64] | None = None) -> Scaling:
     """Mean and standard deviation of every column, without a copy of the matrix.
 
     Where a column has values beyond ``limit`` standard deviations, its moments are taken again
@@ -45,39 +106,34 @@ def column_scaling(
     Parameters
     ----------
     X : (n, p)
-        Covariates.
+        Covariates, dense or ``scipy.sparse``.
     limit
         Bound on the standardised values.
     weights : (n,), optional
         Row weights.
     """
-    p = X.shape[1]
-    center, inverse_scale = np.empty(p), np.zeros(p)
-    for first in range(0, p, _COLUMNS_AT_ONCE):
-        columns = slice(first, min(first + _COLUMNS_AT_ONCE, p))
-        block = np.asarray(X[:, columns], dtype=np.float64)
-        if weights is not None:
-            block, used = block[weights > 0], weights[weights > 0]
-        else:
-            used = None
-        mean, spread = weighted_moments(block, used)
-        wild = np.flatnonzero(np.max(np.abs(block - mean), axis=0) > limit * spread)
-        if len(wild):
-            mean[wild], spread[wild] = weighted_moments(_brought_in(block[:, wild]), used)
-        center[columns] = mean
-        # A column is constant when its spread is rounding error of its level.
-        varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-        np.divide(1.0, spread, out=inverse_scale[columns], where=varies)
-    return Scaling(center, inverse_scale, limit)
+    if is_partitioned(X):
+        from cstonet.network.partitioned import partitioned_scaling
+
+        return partitioned_scaling(X, limit, weights)
+    columns = (
+        DenseColumns(X, weights)
+        if isinstance(X, np.ndarray)
+        else SparseColumns(compressed_columns(X), weights)
+    )
+    found = columns.moments()
+    mean, spread = found.mean, found.spread
+    wild = np.flatnonzero(found.reach > limit * spread)
+    if len(wild):
+        tame = columns.brought_in(wild)
+        mean[wild], spread[wild] = tame.mean, tame.spread
+    return scaling_of_moments(mean, spread, limit)
 
 
-def _brought_in(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns with values beyond the robust bound moved to it.
-
-    A column of which more than half has one value (a rare dummy) has no robust spread; its rare
-    values are all it says, and it stays as it is.
-    """
-    median = np.median(x, axis=0)
-    spread = np.median(np.abs(x - median), axis=0) / _NORMAL_MAD
-    reach = np.where(spread > 0, _ROBUST_LIMIT * spread, np.inf)
-    return np.clip(x, median - reach, median + reach)
+def scaling_of_moments(
+    mean: NDArray[np.float64], spread: NDArray[np.float64], limit: float
+) -> Scaling:
+    """The scaling of columns with these means and standard deviations."""
+    # A column is constant when its spread is rounding error of its level.
+    varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
+    return Scaling(mean, np.divide(1.0, spread, out=np.zeros(len(mean)), where=varies), limit)

@@ -36,6 +36,10 @@ class Structure:
         """Covariates of the treatment model that are none of the outcome's."""
         return tuple(j for j in self.treatment if j not in self.outcome)
 
+    def beyond(self, other: Structure) -> int:
+        """How many memberships in a model this structure has that another one lacks."""
+        return len({*self.treatment} - {*other.treatment}) + len({*self.outcome} - {*other.outcome})
+
     def weighing(self, covariates: tuple[int, ...]) -> Structure:
         """The outcome model on the covariates of either, the treatment model on fewer.
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.data.treatment import level_dummies
+from cstonet.network.covariates import Covariates
 from cstonet.network.spec import NetworkSpec
+from cstonet.network.structure import Wiring
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
@@ -53,15 +55,21 @@ class TrainedNetwork:
 
     @classmethod
     def from_task(
-        cls, fold: int, start: int, network: NetworkSpec, result: _core.TaskResult
+        cls,
+        fold: int,
+        start: int,
+        wiring: Wiring,
+        result: _core.TaskResult,
+        covariates: Covariates,
     ) -> TrainedNetwork:
-        """Take over the kernel's result of one task."""
+        """Take over the kernel's result of one task, which was trained on these covariates."""
+        _, places = covariates.trained_on(wiring.inputs)
         outcomes = np.array(result.reaches[OUTCOME:], dtype=bool)
         return cls(
             fold=fold,
             start=start,
-            spec=network.with_inputs(len(result.inputs)),
-            inputs=result.inputs,
+            spec=wiring.spec.with_inputs(len(result.inputs)),
+            inputs=wiring.inputs[np.searchsorted(places, result.inputs)],
             weights=tuple(result.weights),
             masks=tuple(result.masks),
             biases=tuple(result.biases),
@@ -78,7 +86,7 @@ class TrainedNetwork:
         return int(sum(np.count_nonzero(m) for m in self.masks))
 
     def means(
-        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+        self, data: Covariates, rows: NDArray[np.int64], threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Outcome means in network units, shape (m, L), and probabilities of the treatment's units.
 
@@ -88,25 +96,49 @@ class TrainedNetwork:
         return outcomes[:, :, -1], probability
 
     def visible_means(
-        self, data: _core.Dataset, rows: NDArray[np.int64], threads: int
+        self, data: Covariates, rows: NDArray[np.int64], threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The same for a network with J outcomes, whose means have shape (m, L, J)."""
         # Visible units to predict under: each treatment level. The outcome feeds nothing, so its
         # value is immaterial.
         dummies = level_dummies(self.spec.treatment_width + 1)
         clamp = np.pad(dummies, ((0, 0), (0, self.spec.units[-1]))).astype(np.float32)
+        dataset, inputs = data.trained_on(self.inputs)
         means = _core.predict(
             self.spec,
             list(self.weights),
             list(self.biases),
-            self.inputs,
-            data,
+            inputs,
+            dataset,
             rows,
             clamp,
             threads,
         ).astype(np.float64)
         own = self.spec.treatment_width
         return means[:, :, own:].transpose(1, 0, 2), means[0, :, :own]
+
+    def means_received(
+        self,
+        data: Covariates,
+        rows: NDArray[np.int64],
+        received: NDArray[np.float32],
+        threads: int,
+    ) -> NDArray[np.float64]:
+        """Means of all visible units in network units, the treatment's first, shape (m, units).
+
+        Those of the outcomes are under the treatment received, as dummies or a dose (m, L-1).
+        """
+        dataset, inputs = data.trained_on(self.inputs)
+        return _core.predict_received(
+            self.spec,
+            list(self.weights),
+            list(self.biases),
+            inputs,
+            dataset,
+            rows,
+            np.ascontiguousarray(received),
+            threads,
+        ).astype(np.float64)
 
     def path_strength(self, block: int) -> NDArray[np.float64]:
         """Share of each connected covariate in the total weight of paths to a block, shape (q,).

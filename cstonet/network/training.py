@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.network.structure import Wiring
 from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.settings.options import TrainingOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """A trained network that another one goes on from.
+
+    Attributes
+    ----------
+    inputs : (q,)
+        Covariates that it reads, ascending.
+    result
+        Its parameters, and the optimiser's state.
+    """
+
+    inputs: NDArray[np.int64]
+    result: _core.TaskResult
+
+    def places(self, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each of some covariates: which input of this network it is, or -1."""
+        places = np.searchsorted(self.inputs, inputs)
+        known = np.isin(inputs, self.inputs)
+        return np.where(known, places, -1)
 
 
 def divergence_advice(failure: str, options: str) -> str:
@@ -36,6 +62,8 @@ def train_starts(
     starts: Iterable[int],
     *,
     candidates: _core.Candidates | None = None,
+    rows: NDArray[np.int64] | None = None,
+    previous: Carried | None = None,
     progress: Callable[[int], object] | None = None,
     trace: bool = True,
 ) -> list[_core.TaskResult]:
@@ -55,25 +83,33 @@ def train_starts(
         Numbers of the starts, keys of their random streams.
     candidates
         Completions of rows with missing covariates.
+    rows : (m,), optional
+        Rows to fit, ascending; by default all that the fold has for it.
+    previous
+        A network with the same layers to go on from, by default none: random weights.
     progress
         Called now and then with the number of epochs done; may raise to stop.
     trace
-        Whether to keep a record of every epoch.
+        Whether to keep a record of every epoch, and to compute likelihood and BIC.
     """
     split = place.split
+    fitted, validation = split.fit if rows is None else rows, split.validation
+    covariates, inputs = data.covariates.trained_on(wiring.inputs)
     return _core.train(
         wiring.spec,
         options,
-        data.covariates,
-        wiring.inputs,
+        covariates,
+        inputs,
         data.visible,
         data.weights,
-        [(split.index, start, split.fit, split.validation) for start in starts],
+        [(split.index, start, fitted, validation) for start in starts],
         place.seed,
         place.threads,
         place.stop if progress is None else progress,
         wiring.masks,
         candidates,
+        None if previous is None else previous.result,
+        wiring.inputs[:0] if previous is None else previous.places(wiring.inputs),
         trace=trace,
         network_id=place.network_id,
     )

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
+from cstonet.blocks import row_blocks
+from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import ArmsKind
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.linear_terms import linear_terms
-from cstonet.estimators.nuisances import FloatArray, arm_weights
+from cstonet.estimators.nuisances import Columns, FloatArray, arm_weights
+from cstonet.estimators.unit_blocks import unit_blocks
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-
-# Columns of X turned into float64 at a time: bounds the extra memory at high p.
-_BLOCK = 1024
 
 
 def overlap(
@@ -48,14 +51,14 @@ def overlap(
         For a multilevel treatment the same for the propensity of every level, indexed by
         (propensity, arm).
     """
-    arms = nuisances.received
-    rows = {level: arms[:, code] for code, level in enumerate(levels)}
-    rows["all"] = np.ones(nuisances.n, dtype=bool)
+    rows: dict[object, NDArray[np.bool_] | slice] = {
+        level: nuisances.treatment == code for code, level in enumerate(levels)
+    }
+    rows["all"] = slice(None)
 
     def table(code: int) -> pd.DataFrame:
-        parts = [nuisances.propensity[members] for members in rows.values()]
         return pd.DataFrame(
-            [_propensity_row(part, code, clip) for part in parts],
+            [_propensity_row(nuisances.propensity[who], code, clip) for who in rows.values()],
             index=pd.Index(list(rows), name="arm", dtype=object),
         ).astype({"n": int, "n_clipped": int})
 
@@ -80,7 +83,7 @@ def _propensity_row(propensity: FloatArray, code: int, clip: float) -> dict[str,
 
 def balance(
     nuisances: Nuisances,
-    X: NDArray[np.floating],
+    X: Matrix,
     *,
     covariates: Sequence[str],
     levels: Sequence[object],
@@ -102,7 +105,7 @@ def balance(
     ----------
     nuisances : Nuisances
         Data and nuisances of n units.
-    X : (n, p) float
+    X : (n, p) float, dense or sparse
         Covariates.
     covariates : sequence of str, length p
         Their names.
@@ -120,16 +123,7 @@ def balance(
         for a multilevel treatment `smd_before[b-a]`, `smd_after[b-a]` for every level b against
         the reference a.
     """
-    before = nuisances.received * nuisances.unit_weights[:, None]
-    propensity = clip_propensity(nuisances.propensity, clip).values
-    after, linear = arm_weights(nuisances, propensity), linear_terms(nuisances, propensity)
-    if linear is not None:
-        after -= linear.shift(after)
-    before, after = before / before.sum(axis=0), after / after.sum(axis=0)
-    smd = np.empty((len(covariates), 2 * (len(levels) - 1)))
-    for start in range(0, len(covariates), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        smd[block] = _standardised_differences(X[:, block].astype(np.float64), before, after)
+    smd = _standardised_differences(X, *_weights_of_arms(nuisances, clip))
     index = pd.Index(list(covariates), name="covariate", dtype=object)
     reference, *others = levels
     pairs = [""] if kind == "binary" else [f"[{other}-{reference}]" for other in others]
@@ -137,17 +131,41 @@ def balance(
     return pd.DataFrame(smd, index=index, columns=columns)
 
 
-def _standardised_differences(X: FloatArray, before: FloatArray, after: FloatArray) -> FloatArray:
+def _weights_of_arms(nuisances: Nuisances, clip: float) -> tuple[FloatArray, FloatArray]:
+    """Weights of the units in the mean of every arm, before and after weighting, (n, L) each."""
+    linear = linear_terms(nuisances, clip)
+    shape = nuisances.mu.shape
+    before, after = np.empty(shape), np.empty(shape)
+    imbalance = np.zeros((0 if linear is None else len(linear.slopes), shape[1]))
+    for units in unit_blocks(nuisances, clip):
+        before[units.rows] = units.received * units.unit_weights[:, None]
+        after[units.rows] = arm_weights(units, units.propensity)
+        if linear is not None:
+            imbalance += linear.imbalance(units.rows, after[units.rows])
+    for rows in row_blocks(nuisances.n):
+        if linear is not None:
+            after[rows] -= linear.shift(rows, imbalance)
+    before /= before.sum(axis=0)
+    after /= after.sum(axis=0)
+    return before, after
+
+
+def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) -> FloatArray:
     """SMDs of the columns of X under arm weights (n, L) that sum to one.
 
     Shape (columns, 2(L-1)): before and after, for each arm against the first.
     """
-    # Shifting by a row of the data limits cancellation in the variances, as the mean would, and
-    # makes a constant column exactly zero, as the mean would not.
-    X -= X[0].copy()
-    means, means_after = X.T @ before, X.T @ after
-    variances = np.maximum((X**2).T @ before - means**2, 0.0)
-    columns = []
+    shape = (X.shape[1], before.shape[1])
+    means, means_after, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for rows, columns in parts(X):
+        # Shifting by a row of the data limits cancellation in the variances, as the mean would, and
+        # makes a constant column exactly zero, as the mean would not.
+        part = dense_part(X, rows, columns) - dense_part(X, slice(1), columns).astype(np.float64)
+        means[columns] += part.T @ before[rows]
+        means_after[columns] += part.T @ after[rows]
+        squares[columns] += (part**2).T @ before[rows]
+    variances = np.maximum(squares - means**2, 0.0)
+    differences = []
     for arm in range(1, before.shape[1]):
         scale = np.sqrt(variances[:, [0, arm]].mean(axis=1))
         for arm_means in (means, means_after):
@@ -155,8 +173,8 @@ def _standardised_differences(X: FloatArray, before: FloatArray, after: FloatArr
             # A covariate that is constant within the arms: no difference is 0, any other infinite.
             with np.errstate(divide="ignore"):
                 smd = np.zeros_like(difference)
-                columns.append(np.divide(difference, scale, out=smd, where=difference != 0))
-    return np.column_stack(columns)
+                differences.append(np.divide(difference, scale, out=smd, where=difference != 0))
+    return np.column_stack(differences)
 
 
 def arm_separation(nuisances: Nuisances) -> float:
@@ -167,12 +185,31 @@ def arm_separation(nuisances: Nuisances) -> float:
     count by a linear score of them and the propensity.
     """
     areas = []
-    for members, propensity in zip(nuisances.received.T, nuisances.propensity.T, strict=True):
-        score = propensity
+    for arm in range(nuisances.n_levels):
+        members = nuisances.treatment == arm
+        score = nuisances.propensity[:, arm]
         if nuisances.linear is not None:
-            features = np.column_stack([np.ones(nuisances.n), propensity, nuisances.linear])
-            score = features @ np.linalg.lstsq(features, members.astype(np.float64), rcond=None)[0]
+            score = _linear_score(score, nuisances.linear, members)
         n_members = int(members.sum())
-        excess = rankdata(score)[members].sum() - n_members * (n_members + 1) / 2
+        excess = pd.Series(score).rank().to_numpy()[members].sum() - n_members * (n_members + 1) / 2
         areas.append(float(excess / (n_members * int((~members).sum()))))
     return max(areas)
+
+
+def _linear_score(
+    propensity: FloatArray, linear: Columns, members: NDArray[np.bool_]
+) -> FloatArray:
+    """Least-squares prediction (n,) of who is a member, from the propensity and linear (n, k)."""
+
+    def features(rows: slice) -> FloatArray:
+        own = propensity[rows]
+        return np.column_stack([np.ones(len(own)), own, linear[rows]])
+
+    # The triangular factor of all rows, from that of the rows before and the next block.
+    width = linear.shape[1] + 3
+    factor = np.empty((0, width))
+    for rows in row_blocks(len(propensity)):
+        block = np.column_stack([features(rows), members[rows]])
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, block]), mode="r"))
+    slopes = np.linalg.lstsq(factor[:, :-1], factor[:, -1], rcond=None)[0]
+    return np.concatenate([features(rows) @ slopes for rows in row_blocks(len(propensity))])

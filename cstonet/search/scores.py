@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet import _core
+from cstonet.network.covariates import FoldCovariates
+from cstonet.network.products import Kind
+from cstonet.search.predictors import NEGLIGIBLE, Scored, products_of
 
-# A direction whose size is below this share of a typical one carries no information.
-_NEGLIGIBLE = 1e-6
+# Effects that are put back side by side, in one pass over the covariates.
+_EFFECTS_AT_ONCE = 8
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
@@ -26,18 +28,9 @@ def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
     return max(math.sqrt(2 * math.log(max(tests, 1))) + margin, math.sqrt(math.log(rows)))
 
 
-def normalised(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of mean square one, shape (m, k); columns that vanish are left out."""
-    size = np.sqrt(np.mean(directions**2, axis=0))
-    kept = size > _NEGLIGIBLE
-    columns: NDArray[np.float64] = directions[:, kept] / size[kept]
-    return columns
-
-
-def constant(columns: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which columns (m, k) have one value, but for rounding; shape (k,)."""
-    size = np.sqrt(np.mean(columns**2, axis=0))
-    same: NDArray[np.bool_] = np.std(columns, axis=0) <= _NEGLIGIBLE * size
+def constant(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which columns of these moments have one value, but for rounding; shape (k,)."""
+    same: NDArray[np.bool_] = np.sqrt(variance) <= NEGLIGIBLE * np.sqrt(variance + mean**2)
     return same
 
 
@@ -61,25 +54,13 @@ class Largest:
     overall: NDArray[np.float64]
     main: NDArray[np.float64]
 
+    def of(self, some: NDArray[np.int64]) -> Largest:
+        """Those of some covariates."""
+        return Largest(self.overall[some], self.main[some])
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A predictor of a model, and where covariates could enter it.
-
-    Parameters
-    ----------
-    residual : (m,)
-        Derivative of the log-likelihood with respect to the predictor.
-    directions : (m, k)
-        What a new weight's contribution is multiplied by: 1 for a main effect, the centred
-        treatment for effect modification, a hidden unit's slope for a weight into that unit.
-    main
-        How many of the directions, from the first, are those of simple effects.
-    """
-
-    residual: NDArray[np.float64]
-    directions: NDArray[np.float64]
-    main: int
+    def excess(self, critical: Largest) -> NDArray[np.float64]:
+        """By how much either exceeds its critical value, at most; (q,)."""
+        return np.maximum(self.overall - critical.overall, self.main - critical.main)
 
 
 class ScoreTests:
@@ -87,39 +68,31 @@ class ScoreTests:
 
     Parameters
     ----------
-    data, rows
-        The covariates and the rows to use, shape (m,).
+    covariates
+        On the rows to use.
     predictors
         One for the outcome, one per level for the treatment; k directions in all.
-    threads, stop
-        Threads to use; a function called now and then that may raise to stop.
+
+    Attributes
+    ----------
+    outside
+        What :meth:`admit` saw before it admitted anything, if it looked at all covariates outside
+        the model: largest |z| of each, (p,), zero for those inside. None until then.
     """
 
-    def __init__(
-        self,
-        data: _core.Dataset,
-        rows: NDArray[np.int64],
-        predictors: Sequence[Scored],
-        *,
-        threads: int,
-        stop: Callable[[int], object] | None,
-    ) -> None:
-        self._data = data
-        self._rows = rows
+    def __init__(self, covariates: FoldCovariates, predictors: Sequence[Scored]) -> None:
+        self._covariates = covariates
         self._residuals = [predictor.residual.copy() for predictor in predictors]
-        self._directions = np.hstack([predictor.directions for predictor in predictors])
-        sizes = [predictor.directions.shape[1] for predictor in predictors]
+        self._products = products_of(predictors)
         # Of every direction: the predictor it belongs to, and whether it is a simple effect's.
-        self._owner = np.repeat(np.arange(len(predictors)), sizes)
-        simple = [np.arange(k) < p.main for k, p in zip(sizes, predictors, strict=True)]
-        self._main = np.concatenate(simple)
-        self._threads = threads
-        self._stop = stop
+        self._owner = self._products.table[:, 0]
+        self._main = np.isin(self._products.table[:, 1], (Kind.ONE, Kind.GIVEN))
+        self.outside: Largest | None = None
 
     @property
     def tests_per_covariate(self) -> int:
         """Linear and square, in every direction."""
-        return 2 * int(self._directions.shape[1])
+        return 2 * len(self._owner)
 
     @property
     def main_tests_per_covariate(self) -> int:
@@ -128,16 +101,8 @@ class ScoreTests:
 
     def statistics(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
         """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction."""
-        residuals = np.column_stack(self._residuals)[:, self._owner]
-        return self._scores(residuals * self._directions, covariates)
-
-    def _scores(
-        self, products: NDArray[np.float64], covariates: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        narrow = np.ascontiguousarray(products, np.float32)
-        return _core.score_statistics(
-            self._data, self._rows, narrow, self._threads, self._stop, covariates
-        )
+        products = self._products.with_residuals(np.column_stack(self._residuals))
+        return self._covariates.statistics(products, covariates)
 
     def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
         z = self.statistics(covariates)
@@ -146,7 +111,7 @@ class ScoreTests:
     def largest(self, covariates: Sequence[int] | NDArray[np.int64] | None = None) -> Largest:
         """Largest |z| of some covariates, by default of all."""
         if covariates is None:
-            covariates = np.arange(self._data.columns)
+            covariates = np.arange(self._covariates.columns)
         return self._largest(self._magnitudes(np.asarray(covariates, dtype=np.int64)))
 
     def _largest(self, z: NDArray[np.float32]) -> Largest:
@@ -155,12 +120,25 @@ class ScoreTests:
             main=z[:, :, self._main].max(axis=(0, 2)).astype(np.float64),
         )
 
+    def _spread(self, largest: Largest, covariates: NDArray[np.int64]) -> Largest:
+        """Scores of some covariates among all, (p,), where the others have zero."""
+        overall, main = np.zeros(self._covariates.columns), np.zeros(self._covariates.columns)
+        overall[covariates], main[covariates] = largest.overall, largest.main
+        return Largest(overall, main)
+
     def nothing_asked(self) -> Largest:
         """Critical values that every covariate exceeds whose score is not zero."""
-        nothing = np.zeros(self._data.columns)
+        nothing = np.zeros(self._covariates.columns)
         return Largest(nothing, nothing)
 
-    def admit(self, critical: Largest, *, inside: Sequence[int], most: int) -> list[Candidate]:
+    def admit(
+        self,
+        critical: Largest,
+        *,
+        inside: Sequence[int],
+        most: int,
+        beyond: Sequence[int] = (),
+    ) -> list[Candidate]:
         """Up to ``most`` covariates whose scores exceed their critical values, best first.
 
         After each admission the residual is cleared of the admitted feature, so that a covariate
@@ -173,21 +151,37 @@ class ScoreTests:
             infinite nothing is computed.
         inside
             Covariates already in the model.
+        most
+            How many.
+        beyond
+            What these explain of a covariate is taken out of it, and it must exceed its critical
+            value still. What a network gets wrong about its own covariates is in its residuals, and
+            on many rows every covariate that depends on them would score it.
         """
         admitted: list[Candidate] = []
         tested = np.flatnonzero(np.isfinite(np.minimum(critical.overall, critical.main)))
         tested = tested[~np.isin(tested, inside)]
-        critical = Largest(critical.overall[tested], critical.main[tested])
-        waiting = np.ones(len(tested), dtype=bool)
-        while len(admitted) < most and waiting.any():
-            z = self._magnitudes(tested)
-            best = self._best(z, tested, critical, waiting)
+        if len(tested) == 0:
+            return admitted
+        z = self._magnitudes(tested)
+        largest = self._largest(z)
+        if len(tested) + len(set(inside)) == self._covariates.columns:
+            self.outside = self._spread(largest, tested)
+        # What does not stand out now may do so once the admitted are fitted: in another round.
+        above = largest.excess(critical.of(tested)) > 0
+        z, tested = z[:, above], tested[above]
+        while len(tested):
+            self._look_beyond(z, tested, np.array(beyond, dtype=np.int64))
+            best = self._best(z, tested, critical.of(tested))
             if best is None:
                 break
             k, candidate = best
-            waiting[k] = False
             admitted.append(candidate)
             self._clear(candidate.covariate, z[:, k])
+            tested = np.delete(tested, k)
+            if len(admitted) == most or len(tested) == 0:
+                break
+            z = self._magnitudes(tested)
         return admitted
 
     def settle(self) -> None:
@@ -197,7 +191,7 @@ class ScoreTests:
         covariate that is nearly constant would score that.
         """
         for owner, residual in enumerate(self._residuals):
-            simple = self._directions[:, self._main & (self._owner == owner)]
+            simple = self._directions(np.flatnonzero(self._main & (self._owner == owner)))
             residual -= simple @ np.linalg.lstsq(simple, residual, rcond=None)[0]
 
     def _best(
@@ -205,16 +199,14 @@ class ScoreTests:
         z: NDArray[np.float32],
         tested: NDArray[np.int64],
         critical: Largest,
-        waiting: NDArray[np.bool_],
     ) -> tuple[int, Candidate] | None:
-        """The waiting covariate furthest above its critical value, with its position, if any is.
+        """The covariate furthest above its critical value, with its position, if any is.
 
         Scores of features that are empty become zero in `z` (2, q, k) once they stand out.
         """
         while True:
             largest = self._largest(z)
-            excess = np.maximum(largest.overall - critical.overall, largest.main - critical.main)
-            excess[~waiting] = -math.inf
+            excess = largest.excess(critical)
             k = int(np.argmax(excess))
             if not excess[k] > 0:
                 return None
@@ -225,31 +217,55 @@ class ScoreTests:
                 return k, Candidate(int(tested[k]), score, score - float(excess[k]), main)
             z[:, k][empty] = 0
 
-    def stand_ins(self, covariate: int, score: float) -> NDArray[np.float64]:
-        """|z| that all covariates would have if a linear effect of this one were left out.
+    def stand_ins(self, scores: Mapping[int, float]) -> dict[int, NDArray[np.float64]]:
+        """|z| that all covariates would have if a linear effect of one of them were left out.
 
         Parameters
         ----------
-        covariate
-            The one whose effect is put back into the residuals.
-        score
-            How large, as its z.
+        scores
+            Of every covariate whose effect is put back into the residuals, each by itself: how
+            large it is, as its z.
 
         Returns
         -------
-        (p,)
-            The largest over the simple effects of x. Not of x²: that of a balanced dummy is
-            constant, and what is scored there is rounding error.
+        dict of (p,)
+            For each of them, the largest over the simple effects of x. Not of x²: that of a
+            balanced dummy is constant, and what is scored there is rounding error.
         """
-        x = self._values(covariate)
-        x -= x.mean()
-        step = score * x / math.sqrt(x @ x)  # Σ step x / sqrt(Σ x²) = z
+        largest: dict[int, NDArray[np.float64]] = {}
         columns = np.flatnonzero(self._main)
-        left = [r + step * math.sqrt(np.mean(r**2)) for r in self._residuals]
-        products = np.column_stack([left[self._owner[k]] * self._directions[:, k] for k in columns])
-        z = self._scores(products, np.arange(self._data.columns))
-        largest: NDArray[np.float64] = np.abs(z[0]).max(axis=1).astype(np.float64)
+        everything = np.arange(self._covariates.columns)
+        some = list(scores)
+        for first in range(0, len(some), _EFFECTS_AT_ONCE):
+            part = some[first : first + _EFFECTS_AT_ONCE]
+            left = [r for j in part for r in self._with_effect(j, scores[j])]
+            simple = self._products.only(columns)
+            table = np.tile(simple.table, (len(part), 1))
+            table[:, 0] += np.repeat(np.arange(len(part)), len(columns)) * len(self._residuals)
+            products = replace(simple, table=table, scale=np.tile(simple.scale, len(part)))
+            z = self._covariates.statistics(
+                products.with_residuals(np.column_stack(left)), everything, squares=False
+            )
+            z = np.abs(z[0], out=z[0]).reshape(len(everything), len(part), len(columns))
+            largest |= dict(zip(part, z.max(axis=2).T.astype(np.float64), strict=True))
         return largest
+
+    def _with_effect(self, covariate: int, score: float) -> list[NDArray[np.float64]]:
+        """The residuals with a linear effect of a covariate put back."""
+        x = self._covariates.values(covariate)
+        x -= x.mean()
+        step = score * x / math.sqrt(np.sum(x**2))  # Σ step x / sqrt(Σ x²) = z
+        return [r + step * math.sqrt(np.mean(r**2)) for r in self._residuals]
+
+    def _look_beyond(
+        self, z: NDArray[np.float32], tested: NDArray[np.int64], inside: NDArray[np.int64]
+    ) -> None:
+        """Lower the scores z (2, q, k) to what covariates inside do not explain."""
+        if len(inside) == 0 or len(tested) == 0:
+            return
+        products = self._products.with_residuals(np.column_stack(self._residuals))
+        beyond = self._covariates.statistics_beyond(products, tested, inside)
+        np.minimum(z, np.abs(beyond), out=z)
 
     def _empty(self, covariate: int) -> NDArray[np.bool_]:
         """Which features of a covariate say nothing about it, shape (2, k).
@@ -257,22 +273,37 @@ class ScoreTests:
         A level that only left-out rows have is constant on the others, and so is the square of
         ±1. What is scored is then the direction alone, and in squares rounding error.
         """
-        x = self._values(covariate)
-        empty = np.empty((2, self._directions.shape[1]), dtype=bool)
+        x = self._covariates.values(covariate)
+        empty = np.empty((2, len(self._owner)), dtype=bool)
+        table = self._products.table.copy()
+        table[:, 0] = 0
+        directions = replace(self._products, table=table)
         for power, values in enumerate((x, x**2)):
-            features = (values if power == 0 else values - values.mean())[:, None]
-            empty[power] = constant(values[:, None]) | constant(features * self._directions)
+            feature = values if power == 0 else values - values.mean()
+            alone = constant(values.mean(), values.var())
+            empty[power] = alone | constant(
+                *self._covariates.moments(directions.with_residuals(feature[:, None]))
+            )
         return empty
 
-    def _values(self, covariate: int) -> NDArray[np.float64]:
-        """A covariate on the rows, shape (m,)."""
-        return self._data.gather(self._rows, np.array([covariate]))[:, 0].astype(np.float64)
+    def _directions(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some of the directions, shape (m, columns)."""
+        table = self._products.table[columns]
+        table[:, 0] = 0
+        one = np.ones((len(self._residuals[0]), 1), dtype=np.float32)
+        scale = self._products.scale[columns]
+        return self._covariates.evaluate(
+            replace(self._products, table=table, scale=scale, residuals=one)
+        )
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
         """Regress every residual on the strongest feature of a covariate."""
         power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
-        x = self._values(covariate)
-        feature = (x if power == 0 else x**2 - np.mean(x**2)) * self._directions[:, direction]
+        x = self._covariates.values(covariate)
+        feature = x if power == 0 else x**2 - np.mean(x**2)
+        feature *= self._directions(np.array([direction]))[:, 0]
         feature -= feature.mean()
+        # Plain sums: a threaded dot product would wake threads that this fold does not have.
+        size = np.sum(feature**2)
         for residual in self._residuals:
-            residual -= feature * (feature @ residual) / (feature @ feature)
+            residual -= feature * (np.sum(feature * residual) / size)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.network.covariates import FoldCovariates
 from cstonet.network.structure import Model
 from cstonet.network.training_data import TrainingData, Workplace
-from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests
+from cstonet.search.predictors import Scored
+from cstonet.search.scores import Candidate, Largest, ScoreTests
 from cstonet.search.working import Working, all_levels, weighted_tests
 
 # Covariates that each model admits before the rest is ranked.
@@ -81,10 +83,12 @@ def screen(tests: Mapping[Model, ScoreTests], size: int) -> Screened:
 
 def screen_rows(data: TrainingData, place: Workplace, size: int) -> Screened:
     """Screen the covariates of a fit without a search, on the rows that a fold trains on."""
-    working = without_covariates(data, place.split.known)
+    rows = place.split.known
+    working = without_covariates(data, rows)
+    covariates = FoldCovariates(data.covariates, rows, threads=place.threads, stop=place.stop)
     tests: dict[Model, ScoreTests] = {
-        "outcome": weighted_tests(data, place, working.outcome),
-        "treatment": weighted_tests(data, place, working.treatment),
+        "outcome": weighted_tests(data, covariates, working.outcome),
+        "treatment": weighted_tests(data, covariates, working.treatment),
     }
     return screen(tests, size)
 
@@ -97,16 +101,12 @@ def without_covariates(data: TrainingData, rows: NDArray[np.int64]) -> Working:
     """
     weights = data.weights[rows].astype(np.float64)
     treatment, outcome = data.treatment[rows], data.outcome[rows]
-    one = np.ones((len(rows), 1))
-    received = np.hstack([one, treatment])
+    received = np.column_stack([np.ones(len(rows)), treatment])
     root = np.sqrt(weights)[:, None]
     slopes = np.linalg.lstsq(root * received, root * outcome, rcond=None)[0]
     surprise = all_levels(treatment - np.average(treatment, axis=0, weights=weights))
-    directions = np.hstack([one, surprise])
+    modifiers = surprise.astype(np.float32)
     return Working(
-        outcome=tuple(
-            Scored(residual, directions, main=directions.shape[1])
-            for residual in (outcome - received @ slopes).T
-        ),
-        treatment=tuple(Scored(residual, one, main=1) for residual in surprise.T),
+        outcome=tuple(Scored(residual, modifiers) for residual in (outcome - received @ slopes).T),
+        treatment=tuple(Scored(residual) for residual in surprise.T),
     )

@@ -27,13 +27,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm, rankdata
+from scipy.special import chdtrc, ndtri
 
 from cstonet.network.structure import Model, Structure
 from cstonet.search.inclusion import Inclusion, Weighed, prior_log_odds
+from cstonet.search.predictors import Scored
 from cstonet.search.scope import SearchScope
-from cstonet.search.scores import Candidate, Largest, Scored, ScoreTests, threshold
+from cstonet.search.scores import Candidate, Largest, ScoreTests, threshold
 from cstonet.search.screening import screen
 from cstonet.search.working import Working, WorkingNetworks, weighted_tests
 from cstonet.settings.options import SearchOptions
@@ -48,8 +50,10 @@ _WITHOUT_DOUBT = 10.0
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
 _KEPT_IN_A_ROW = 3
+# Rows that show what a network gets wrong about its own covariates.
+_MANY_ROWS = 1500
 # How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
-_AIC_SIZE = float(chi2.sf(2.0, 1))
+_AIC_SIZE = float(chdtrc(1, 2.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,6 @@ class StructureSearch:
         self._scope = SearchScope() if scope is None else scope
         self._always = self._scope.always
         self._networks = networks
-        self._rows = networks.rows
         self._options = options
         self._screened = screen
         self._round = 0
@@ -99,6 +102,8 @@ class StructureSearch:
         # The last look at a covariate, and those that proved needed when they were left out.
         self._judged: dict[tuple[Model, int], Candidate] = {}
         self._kept: set[tuple[Model, int]] = set()
+        # What the last look at all covariates outside a model saw, and the network it looked at.
+        self._outside: dict[Model, tuple[Working, Largest]] = {}
         self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
@@ -112,6 +117,10 @@ class StructureSearch:
         structure = Structure(outcome=self._always)
         if self._screened is not None:
             self._screen(self._screened)
+        # What stands out among few rows does so among all; the rest is judged by all of them.
+        if not self._networks.sees_all:
+            structure = self._grow(structure)
+            self._networks.look_at_all()
         while True:
             structure = self._grow(structure)
             structure = self._prune(structure)
@@ -132,7 +141,7 @@ class StructureSearch:
         tests = self._tests(self._networks.kept(structure), "outcome")
         scores = tests.largest(waiting).main
         each = 1 - (1 - _AIC_SIZE) ** (1 / tests.main_tests_per_covariate)
-        bar = float(norm.isf(each / 2))
+        bar = -float(ndtri(each / 2))
         found = [
             Candidate(covariate, float(score), bar, float(score))
             for covariate, score in zip(waiting, scores, strict=True)
@@ -178,7 +187,8 @@ class StructureSearch:
     def _weigh(self, structure: Structure, model: Model) -> NDArray[np.float32]:
         known, working = self._networks.latest
         tests = self._tests(working, model)
-        scores = tests.largest()
+        seen_in, outside = self._outside.get(model, (None, None))
+        scores = tests.largest() if outside is None or seen_in is not working else outside
         own, other = _supports(structure, model)
         # What is outside has passed no bar; a score that has is that of a feature without content.
         bar = self._among_all(tests.tests_per_covariate, model)
@@ -191,10 +201,10 @@ class StructureSearch:
             scores,
             tests.tests_per_covariate,
             tests.main_tests_per_covariate,
-            len(self._rows),
+            len(self._networks.rows),
             prior_log_odds(len(self._open), own, other),
         )
-        rivals = {j: tests.stand_ins(j, float(scores.main[j])) for j in own}
+        rivals = tests.stand_ins({j: float(scores.main[j]) for j in own})
         return weighed.probabilities(rivals)
 
     def _grow(self, structure: Structure) -> Structure:
@@ -223,11 +233,22 @@ class StructureSearch:
         confounders = self._nowhere()
         confounders.main[shared] = self._among_few(tests.main_tests_per_covariate, len(shared))
         inside = sorted(closed)
-        found = tests.admit(confounders, inside=inside, most=most) or tests.admit(
-            self._everywhere(tests, model), inside=inside, most=most
+        beyond = self._beyond(support)
+        found = tests.admit(confounders, inside=inside, most=most, beyond=beyond) or tests.admit(
+            self._everywhere(tests, model), inside=inside, most=most, beyond=beyond
         )
+        if tests.outside is not None:
+            self._outside[model] = working, tests.outside
         self._record("grow", model, found)
         return tuple(candidate.covariate for candidate in found)
+
+    def _beyond(self, support: tuple[int, ...]) -> tuple[int, ...]:
+        """Covariates whose share in others is not scored: those inside, where rows are many.
+
+        Few rows do not show what a network gets wrong about its own covariates, and there the score
+        of a covariate as it is finds more.
+        """
+        return support if len(self._networks.rows) >= _MANY_ROWS else ()
 
     def _prune(self, structure: Structure) -> Structure:
         """Drop what is not needed. The models share no weights, so one refit serves both."""
@@ -278,11 +299,11 @@ class StructureSearch:
         families = self._networks.data.families
         if self._round >= self._options.rounds or "gaussian" not in families:
             return structure
-        weights, one = self._weights(), np.ones((len(self._rows), 1))
+        weights = self._weights()
         working = self._networks.kept(structure)
 
         def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            rank = rankdata(values) / len(values)
+            rank = pd.Series(values).rank().to_numpy() / len(values)
             centred: NDArray[np.float64] = weights * (rank - np.average(rank, weights=weights))
             return centred
 
@@ -290,20 +311,18 @@ class StructureSearch:
         for family, part in zip(families, working.outcome, strict=True):
             if family == "binomial":  # residuals of two values have no tails
                 continue
-            simple = part.directions[:, : part.main]
-            predictors.append(Scored(ranks(part.residual), simple, main=part.main))
-            predictors.append(Scored(ranks(np.abs(part.residual)), one, main=1))
-        tests = ScoreTests(
-            self._networks.data.covariates,
-            self._rows,
-            predictors,
-            threads=self._networks.threads,
-            stop=self._networks.stop,
-        )
+            predictors.append(Scored(ranks(part.residual), part.modifiers))
+            predictors.append(Scored(ranks(np.abs(part.residual))))
+        tests = ScoreTests(self._networks.covariates, predictors)
         # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
         critical = self._everywhere(self._tests(working, "outcome"), "outcome")
         critical.overall[list(self._tried)] = np.inf
-        found = tests.admit(critical, inside=structure.outcome, most=_FIRST_ADMISSIONS)
+        found = tests.admit(
+            critical,
+            inside=structure.outcome,
+            most=_FIRST_ADMISSIONS,
+            beyond=self._beyond(structure.outcome),
+        )
         self._record("try", "outcome", found)
         new = tuple(candidate.covariate for candidate in found)
         self._tried.update(new)
@@ -335,18 +354,18 @@ class StructureSearch:
         options = self._options
         margin = options.outcome_margin if model == "outcome" else options.treatment_margin
         tests = int(self._open.sum()) * tests_per_covariate
-        return threshold(tests, len(self._rows), margin)
+        return threshold(tests, len(self._networks.rows), margin)
 
     def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
         """Critical value among covariates that one of the models holds already."""
-        return threshold(covariates * tests_per_covariate, len(self._rows))
+        return threshold(covariates * tests_per_covariate, len(self._networks.rows))
 
     def _tests(self, working: Working, model: Model) -> ScoreTests:
         parts = working.outcome if model == "outcome" else working.treatment
-        return weighted_tests(self._networks.data, self._networks.place, parts)
+        return weighted_tests(self._networks.data, self._networks.covariates, parts)
 
     def _weights(self) -> NDArray[np.float64]:
-        return np.asarray(self._networks.data.weights[self._rows], dtype=np.float64)
+        return np.asarray(self._networks.data.weights[self._networks.rows], dtype=np.float64)
 
     def _record(self, move: Kind, model: Model, candidates: list[Candidate]) -> None:
         if move in _JUDGEMENTS:

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.errors import NumericalError
-from cstonet.network.forward import ForwardPass
+from cstonet.network.covariates import Covariates, FoldCovariates
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
-from cstonet.network.training import divergence_advice, train_starts
+from cstonet.network.training import Carried, divergence_advice, train_starts
 from cstonet.network.training_data import TrainingData, Workplace
-from cstonet.search.scores import Scored, ScoreTests, normalised
+from cstonet.search.predictors import FirstLayerSlopes, Scored
+from cstonet.search.scores import ScoreTests
 from cstonet.settings.options import TrainingOptions
+from cstonet.streams import Stream
 
 # Kernel tasks of the search are told from final starts by their start numbers.
 _FIRST_SEARCH_START = 1_000_000
@@ -71,8 +73,10 @@ class WorkingNetworks(Generic[PoolT]):
         The fold's rows, random streams and threads.
     network
         The working network, for any number of inputs.
-    training
-        Resolved options.
+    training, refitting
+        Resolved options: of networks from random weights, and of those that go on from another.
+    rows
+        Rows to learn from, if there are more.
     treatment_units
         First-layer units of the treatment model.
     imputer
@@ -85,7 +89,10 @@ class WorkingNetworks(Generic[PoolT]):
     place
         As given.
     rows : (m,)
-        Those that residuals are taken of: fitted and validation rows.
+        Those that residuals are taken of: first those to learn from, where there are more; then all
+        fitted and validation rows.
+    sees_all
+        Whether it is all of them.
     """
 
     def __init__(
@@ -94,19 +101,43 @@ class WorkingNetworks(Generic[PoolT]):
         place: Workplace,
         network: NetworkSpec,
         training: TrainingOptions,
+        refitting: TrainingOptions,
         *,
+        rows: int,
         treatment_units: int,
         imputer: Imputer[PoolT] | None = None,
     ) -> None:
         self.data = data
-        self.rows = place.split.known
         self.place = place
         self._network = network
-        self._training = training
+        self._training, self._refitting = training, refitting
+        self._learns_from = _thinned(data, place, rows)
+        self.sees_all = len(self._learns_from) == len(place.split.fit)
+        self.rows = place.split.known if self.sees_all else self._learns_from
         self._treatment_units = treatment_units
         self._imputer = imputer
         self._refits = 0
         self._kept: tuple[Structure, Working] | None = None
+        # Networks to go on from: the one behind what was last kept, and the latest.
+        self._trained: list[tuple[Structure, Carried]] = []
+        self._covariates: FoldCovariates | None = None
+
+    @property
+    def covariates(self) -> FoldCovariates:
+        """The covariates on the rows that residuals are taken of, as the latest refit has them."""
+        known = self._covariates
+        if known is None or known.covariates is not self.data.covariates:
+            known = self._covariates = FoldCovariates(
+                self.data.covariates, self.rows, threads=self.threads, stop=self.stop
+            )
+        return known
+
+    def look_at_all(self) -> None:
+        """From here on, take residuals of all rows."""
+        if self.sees_all:
+            return
+        self.rows, self.sees_all = self.place.split.known, True
+        self._kept = self._covariates = None
 
     @property
     def fold(self) -> int:
@@ -134,6 +165,7 @@ class WorkingNetworks(Generic[PoolT]):
         """The network last kept if it is on this structure and not to be renewed, or a new one."""
         if renew or self._kept is None or self._kept[0] != structure:
             self._kept = structure, self.refit(structure)
+            del self._trained[:-1]
         return self._kept[1]
 
     def refit(self, structure: Structure) -> Working:
@@ -141,23 +173,43 @@ class WorkingNetworks(Generic[PoolT]):
         wiring = Wiring.sparse(self._network, structure, self._treatment_units)
         start = _FIRST_SEARCH_START + self._refits
         self._refits += 1
-        if self._imputer is None:
-            return self._residuals(self._train(wiring, start, None), structure)
-        pool = self._imputer.draw(wiring.inputs)
-        net = self._train(wiring, start, pool.candidates)
-        self.data = self._imputer.update(pool, [net])
+        previous = self._nearest(structure)
+        pool = None if self._imputer is None else self._imputer.draw(wiring.inputs)
+        result = self._train(wiring, start, previous, None if pool is None else pool.candidates)
+        self._trained[1:] = [(structure, Carried(wiring.inputs, result))]
+        net = TrainedNetwork.from_task(self.fold, start, wiring, result, self.data.covariates)
+        if self._imputer is not None and pool is not None:
+            self.data = self._imputer.update(pool, [net])
         return self._residuals(net, structure)
 
+    def _nearest(self, structure: Structure) -> Carried | None:
+        """The network to go on from: the one that lacks the least, then the one to lose the least.
+
+        None if no network has learned from a covariate that is still there.
+        """
+        useful = [
+            (structure.beyond(known), known.beyond(structure), network)
+            for known, network in self._trained
+            if np.isin(known.inputs, structure.inputs).any()
+        ]
+        return min(useful, key=lambda one: one[:2])[2] if useful else None
+
     def _train(
-        self, wiring: Wiring, start: int, candidates: _core.Candidates | None
-    ) -> TrainedNetwork:
+        self,
+        wiring: Wiring,
+        start: int,
+        previous: Carried | None,
+        candidates: _core.Candidates | None,
+    ) -> _core.TaskResult:
         result = train_starts(
             self.place,
             wiring,
-            self._training,
+            self._training if previous is None else self._refitting,
             self.data,
             [start],
             candidates=candidates,
+            rows=self._learns_from,
+            previous=previous,
             trace=False,
         )[0]
         if result.failure:
@@ -166,37 +218,47 @@ class WorkingNetworks(Generic[PoolT]):
                 f"{result.failure}). "
                 + divergence_advice(result.failure, "FitOptions.search.training")
             )
-        return TrainedNetwork.from_task(self.fold, start, wiring.spec, result)
+        return result
 
     def _residuals(self, net: TrainedNetwork, structure: Structure) -> Working:
         """What a network leaves of treatment and outcome, and where covariates could enter."""
         data, rows = self.data, self.rows
-        treatment = data.treatment[rows]
-        expected, mean = expected_units(net, data.covariates, rows, treatment, self.threads)
+        received = data.visible[rows, : -len(data.families)]
+        expected, mean = expected_units(net, data.covariates, rows, received, self.threads)
         residuals = data.outcome[rows] - expected
-        slopes = ForwardPass(net, data.covariates, rows).first_layer_slopes(treatment)
-        members = [
-            data.covariates.gather(rows, np.array(support[:_MOST_PRODUCTS], dtype=np.int64))
-            for support in (structure.outcome, structure.treatment)
+        surprise = all_levels(received - mean)
+        modifiers = surprise.astype(np.float32)
+        covariates, width = self.covariates, net.spec.treatment_width
+        own = [
+            FirstLayerSlopes.of(net, received, unit, covariates)
+            for unit in range(width + net.spec.units[-1])
         ]
-        one = np.ones((len(rows), 1))
-        surprise, level_slopes = all_levels(treatment - mean), list(slopes.treatment)
-        if net.spec.treatment_width > 1:  # the reference has no predictor, hence no slopes
-            level_slopes.append(one[:, :0])
+        level_slopes: list[FirstLayerSlopes | None] = list(own[:width])
+        if width > 1:  # the reference has no predictor, hence no slopes
+            level_slopes.append(None)
+        members = structure.outcome[:_MOST_PRODUCTS], structure.treatment[:_MOST_PRODUCTS]
         return Working(
             outcome=tuple(
-                Scored(
-                    residual,
-                    np.hstack([one, surprise, normalised(slope), members[0]]),
-                    main=1 + surprise.shape[1],
-                )
-                for residual, slope in zip(residuals.T, slopes.outcome, strict=True)
+                Scored(residual, modifiers, slopes, members[0])
+                for residual, slopes in zip(residuals.T, own[width:], strict=True)
             ),
             treatment=tuple(
-                Scored(residual, np.hstack([one, normalised(slope), members[1]]), main=1)
-                for residual, slope in zip(surprise.T, level_slopes, strict=True)
+                Scored(residual, None, slopes, members[1])
+                for residual, slopes in zip(surprise.T, level_slopes, strict=True)
             ),
         )
+
+
+def _thinned(data: TrainingData, place: Workplace, most: int) -> NDArray[np.int64]:
+    """At most so many of the rows that a fold fits to, spread evenly over arms and outcomes."""
+    rows = place.split.fit
+    if len(rows) <= most:
+        return rows
+    # A systematic sample of the rows in the order of treatment, then outcome.
+    ranked = rows[np.lexsort(data.visible[rows].T[::-1])]
+    offset = Stream.SEARCH_ROWS.generator(place.seed, place.split.index).random()
+    places = ((np.arange(most) + offset) * (len(ranked) / most)).astype(np.int64)
+    return np.sort(ranked[places])
 
 
 def all_levels(surprise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -209,33 +271,28 @@ def all_levels(surprise: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([surprise, -surprise.sum(axis=1)])
 
 
-def weighted_tests(data: TrainingData, place: Workplace, parts: Sequence[Scored]) -> ScoreTests:
+def weighted_tests(
+    data: TrainingData, covariates: FoldCovariates, parts: Sequence[Scored]
+) -> ScoreTests:
     """Score tests of a model's predictors on the rows of a fold, which count with their weights."""
-    rows = place.split.known
-    weights = data.weights[rows].astype(np.float64)
+    weights = data.weights[covariates.rows].astype(np.float64)
     return ScoreTests(
-        data.covariates,
-        rows,
+        covariates,
         [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
-        threads=place.threads,
-        stop=place.stop,
     )
 
 
 def expected_units(
     net: TrainedNetwork,
-    data: _core.Dataset,
+    data: Covariates,
     rows: NDArray[np.int64],
-    treatment: NDArray[np.float64],
+    received: NDArray[np.float32],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Outcomes (m, J) and treatment units (m, L-1) that a network expects of m rows.
 
     The outcomes are those under the treatment received, as dummies or a dose (m, L-1).
     """
-    if net.spec.continuous:
-        at_dose = ForwardPass(net, data, rows).at_doses(treatment)
-        return at_dose.mu, at_dose.mean[:, None]
-    mu, mean = net.visible_means(data, rows, threads)
-    codes = (treatment @ np.arange(1, mu.shape[1])).astype(np.int64)
-    return mu[np.arange(len(rows)), codes], mean
+    means = net.means_received(data, rows, received, threads)
+    width = net.spec.treatment_width
+    return means[:, width:], means[:, :width]

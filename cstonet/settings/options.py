@@ -76,6 +76,10 @@ class SearchOptions:
         Units of the working networks.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``.
+    refit_updates
+        The same for a working network that goes on from another one, on nearly the same support.
+    rows
+        Rows that working networks learn from, if there are more. Scores see every row.
     outcome_margin, treatment_margin
         The score of a covariate that neither model holds must exceed sqrt(2 log m) by this much,
         m being the number of scores it was the largest of. A covariate that only the treatment
@@ -91,10 +95,12 @@ class SearchOptions:
         else union.
     """
 
-    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.1))
+    training: TrainingOptions = field(default_factory=lambda: ridge(slab_variance=0.1, rate=2e-2))
     hidden: tuple[int, ...] = (16, 8, 4)
-    updates: int = 2400
-    outcome_margin: float = 0.1
+    updates: int = 1600
+    refit_updates: int = 600
+    rows: int = 20_000
+    outcome_margin: float = -0.3
     treatment_margin: float = 1.0
     rounds: int = 25
     adjust: Literal[Auto, "union", "own", "linear"] = "auto"
@@ -103,6 +109,8 @@ class SearchOptions:
         check_kind(self, "training", TrainingOptions)
         check_units(self, "hidden")
         check_integer(self, "updates", 1, 10_000_000)
+        check_integer(self, "refit_updates", 1, 10_000_000)
+        check_integer(self, "rows", 1, 2**62)
         check_number(self, "outcome_margin", -3, 10)
         check_number(self, "treatment_margin", -3, 10)
         check_integer(self, "rounds", 1, 1000)
@@ -141,7 +149,8 @@ class FitOptions:
         or enter the network if there is none: a few that explain most, one after the other, and
         those with the largest scores for what these leave. None: all do.
     updates
-        Parameter updates of a stage whose epochs are ``"auto"``.
+        Parameter updates of a stage whose epochs are ``"auto"``, on up to 10 000 training rows;
+        with more, they grow with the fourth root of the rows.
     starts
         Random starts per fold.
     ensemble
@@ -152,7 +161,8 @@ class FitOptions:
         Repetitions of the whole cross-fitting with other folds and starts, averaged. Standard
         errors are those of one repetition, plus what they differ by.
     validation_fraction
-        Share of the training rows held out to measure the noise.
+        Share of the training rows held out to measure the noise. ``"auto"``: a tenth, but not more
+        than 2000 rows.
     clip
         Propensities are clipped to [clip, 1 - clip].
     variance
@@ -187,11 +197,11 @@ class FitOptions:
     ensemble: int = 2
     folds: int = 5
     repeats: int = 2
-    validation_fraction: float = 0.1
+    validation_fraction: float | Auto = "auto"
     clip: float = 0.01
     variance: VarianceChoice = "auto"
     outlier_limit: float = 6.0
-    pack_bytes: int = 4 * 2**30
+    pack_bytes: int = 64 * 2**20
     imputations: int = 20
     candidates: int = 50
     neighbours: Mapping[str, Sequence[str]] | Neighbours | None = None
@@ -212,7 +222,7 @@ class FitOptions:
         check_number(self, "outlier_limit", 1, 1e6)
         check_integer(self, "folds", 1, 1000)
         check_integer(self, "repeats", 1, 1000)
-        check_number(self, "validation_fraction", 0, 0.5)
+        check_number(self, "validation_fraction", 0, 0.5, auto=True)
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance")
         check_integer(self, "pack_bytes", 0, 2**62)

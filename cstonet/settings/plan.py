@@ -26,6 +26,13 @@ from cstonet.settings.options import (
 )
 from cstonet.settings.training_plan import resolve_training
 
+# Rows held out to measure the noise: 2000 give its variance to 3 %.
+VALIDATION_SHARE, MOST_VALIDATION_ROWS = 0.1, 2000
+# Training rows from which on the final networks have more units.
+ROWS_FOR_WIDER = 1000, 20_000
+# Training rows that FitOptions.updates is meant for.
+ROWS_PER_UPDATES = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -125,6 +132,8 @@ class Plan:
         Training options without ``"auto"``.
     search, search_network
         The same for the working networks of the structure search; None without one.
+    refitting
+        Training options of working networks that go on from another one.
     screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
@@ -135,6 +144,7 @@ class Plan:
     training: TrainingOptions
     search: SearchOptions | None
     search_network: Architecture | None
+    refitting: TrainingOptions | None
     screen: int | None
     starts: int
     ensemble: int
@@ -179,7 +189,8 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
     # Rows the gradient sees in each fold.
     folds = options.folds
     in_training = problem.rows if folds == 1 else problem.rows * (folds - 1) / folds
-    rows = max(1, int(in_training * (1 - options.validation_fraction)))
+    validation_fraction = _validation_fraction(options, in_training)
+    rows = max(1, int(in_training * (1 - validation_fraction)))
     hidden = automatic_widths(rows) if options.hidden == "auto" else options.hidden
     layer = middle_layer(hidden) if options.treatment_layer == "auto" else options.treatment_layer
     if layer > len(hidden):
@@ -189,16 +200,19 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
     _check_validation(options)
     network = _architecture(problem, options, hidden, layer, options.treatment_units)
     inputs = min(problem.inputs, options.screen or problem.inputs)
-    search, search_network = options.search, None
+    search, search_network, refitting = options.search, None, None
     if search is not None:
         middle = middle_layer(search.hidden)
         search_network = _architecture(problem, options, search.hidden, middle, "auto")
-        training = resolve_training(
-            search.training,
-            depth=len(search.hidden),
-            rows=rows,
-            updates=search.updates,
-            weights=search_network.weights(inputs),
+        training, refitting = (
+            resolve_training(
+                search.training,
+                depth=len(search.hidden),
+                rows=min(rows, search.rows),
+                updates=updates,
+                weights=search_network.weights(inputs),
+            )
+            for updates in (search.updates, search.refit_updates)
         )
         adjust = adjustment(search, problem.whole_treatment_model)
         search = dataclasses.replace(search, training=training, adjust=adjust)
@@ -212,18 +226,19 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
             options.training,
             depth=len(hidden),
             rows=rows,
-            updates=options.updates,
+            updates=_updates(options.updates, rows),
             weights=network.weights(inputs),
         ),
         search=search,
         search_network=search_network,
+        refitting=refitting,
         screen=options.screen,
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
         folds=options.folds,
         repeats=options.repeats,
         seed=seed,
-        validation_fraction=options.validation_fraction,
+        validation_fraction=validation_fraction,
         clip=options.clip,
         variance=variance,
         outlier_limit=options.outlier_limit,
@@ -232,6 +247,19 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
     )
+
+
+def _validation_fraction(options: FitOptions, rows: float) -> float:
+    """Share of so many training rows that is held out."""
+    if not isinstance(options.validation_fraction, str):
+        return options.validation_fraction
+    return min(VALIDATION_SHARE, MOST_VALIDATION_ROWS / rows)
+
+
+def _updates(updates: int, rows: int) -> int:
+    """Updates of the final networks: more rows have more to say, though each of them less."""
+    growth: float = max(1.0, rows / ROWS_PER_UPDATES) ** 0.25
+    return round(updates * growth)
 
 
 def _check_validation(options: FitOptions) -> None:
@@ -322,13 +350,14 @@ def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neigh
 
 
 def automatic_widths(rows: int) -> tuple[int, int, int]:
-    """Hidden units for so many training rows: width grows with the cube root of the sample.
+    """Hidden units for so many training rows.
 
-    The ridge of the slab, not the width, bounds the complexity of the fit; the width must only not
-    be in the way.
+    The ridge of the slab, not the width, bounds the complexity of the fit: twice the units gain
+    nothing. The kernel computes sixteen units at the price of one.
     """
-    first = min(max(round(2.2 * rows ** (1 / 3)), 12), 64)
-    return first, max(4, 2 * first // 3), max(2, first // 3)
+    if rows < ROWS_FOR_WIDER[0]:
+        return 16, 10, 5
+    return (24, 16, 8) if rows < ROWS_FOR_WIDER[1] else (32, 16, 8)
 
 
 def middle_layer(hidden: tuple[int, ...]) -> int:

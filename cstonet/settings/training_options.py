@@ -183,6 +183,10 @@ class TrainingOptions:
     ----------
     batch_size
         Rows per minibatch |S_k|.
+    epoch_rows
+        Rows visited in an epoch, after which the noise is measured anew; all rows are cut into
+        equal parts of nearly this size. ``"auto"``: all, or 64 minibatches where the epochs of
+        every stage are automatic.
     initializer
         ``"normal"`` N(0, 1/inputs) or ``"uniform"`` on ±1/√inputs.
     initial_bias
@@ -198,6 +202,7 @@ class TrainingOptions:
 
     stages: tuple[StageOptions, ...]
     batch_size: int | Auto = "auto"
+    epoch_rows: int | Auto = "auto"
     initializer: Literal["normal", "uniform"] = "normal"
     initial_bias: float = 0.3
     estimate_variance: bool = True
@@ -208,6 +213,7 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         check_integer(self, "batch_size", 1, 1_000_000, auto=True)
+        check_integer(self, "epoch_rows", 1, 2**62, auto=True)
         check_choice(self, "initializer")
         check_number(self, "initial_bias", 0, 10)
         check_flag(self, "estimate_variance")

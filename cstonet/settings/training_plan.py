@@ -12,10 +12,10 @@ from cstonet.settings.sparsity import automatic_prior
 DEFAULT_RATE = 1e-2
 LARGE_BATCH, SMALL_BATCH = 100, 50
 ROWS_FOR_LARGE_BATCH = 5000
-# Bounds on the epochs of an automatic stage: at least some passes over the data however large,
-# and not endlessly many however small.
-FEWEST_EPOCHS = 40
-FEWEST_UPDATES_PER_EPOCH = 13
+# Updates of an epoch of an automatic stage: at most so many however large the data are, so that
+# the rate falls and the noise is measured in small steps; and counted as at least so many however
+# small they are, because every epoch ends with a look at the held-out rows.
+MOST_UPDATES_PER_EPOCH, FEWEST_UPDATES_PER_EPOCH = 64, 13
 
 
 def resolve_training(
@@ -28,7 +28,7 @@ def resolve_training(
     depth
         Hidden layers h.
     rows
-        Rows in an epoch.
+        Rows to train on.
     updates
         Parameter updates of a stage whose epochs are automatic.
     weights
@@ -37,16 +37,29 @@ def resolve_training(
     automatic = LARGE_BATCH if rows >= ROWS_FOR_LARGE_BATCH else SMALL_BATCH
     batch = min(automatic if isinstance(options.batch_size, str) else options.batch_size, rows)
     variance = _latent_variance(options.sampler, depth)
-    per_epoch = math.ceil(rows / batch)
-    epochs = max(math.ceil(updates / max(per_epoch, FEWEST_UPDATES_PER_EPOCH)), FEWEST_EPOCHS)
+    epoch_rows = _epoch_rows(options, rows, batch)
+    per_epoch = math.ceil(min(rows, epoch_rows) / batch)
+    epochs = math.ceil(updates / max(per_epoch, FEWEST_UPDATES_PER_EPOCH))
     stages = tuple(_resolve_stage(stage, variance, epochs) for stage in options.stages)
     return dataclasses.replace(
         options,
         batch_size=batch,
+        epoch_rows=epoch_rows,
         sampler=dataclasses.replace(options.sampler, variance=variance),
         prior=automatic_prior(options.prior, rows=rows, weights=weights),
         stages=stages,
     )
+
+
+def _epoch_rows(options: TrainingOptions, rows: int, batch: int) -> int:
+    """Rows visited in an epoch."""
+    if not isinstance(options.epoch_rows, str):
+        return options.epoch_rows
+    if any(stage.epochs != "auto" for stage in options.stages):
+        return rows
+    # Equal parts, as the trainer cuts them: the budget counts the updates of each.
+    parts = math.ceil(rows / (MOST_UPDATES_PER_EPOCH * batch))
+    return math.ceil(rows / parts)
 
 
 def _latent_variance(sampler: SamplerOptions, depth: int) -> tuple[float, ...]:

@@ -122,3 +122,37 @@ TEST_CASE("data: completed covariates show the values given for their gaps") {
     CHECK_THROWS(base.completed(gaps, Floats{1.0f}), std::invalid_argument);
   }
 }
+
+TEST_CASE("data: stored entries and the zeros between them, in any order of rows") {
+  // Column 0 holds rows 1 and 3, column 1 nothing, column 2 row 0.
+  const std::vector<float> values{2.0f, 4.0f, 8.0f};
+  const std::vector<std::int32_t> row_index{1, 3, 0}, first_entry{0, 2, 2, 3};
+  const std::vector<double> center{1.0, 3.0, 0.0}, inverse_scale{0.5, 1.0, 1.0};
+  const Compressed source{.values = values.data(),
+                          .is_double = false,
+                          .row_index = row_index.data(),
+                          .first_entry = first_entry.data(),
+                          .is_wide = false,
+                          .rows = 4,
+                          .columns = 3,
+                          .center = center,
+                          .inverse_scale = inverse_scale,
+                          .limit = 2.0};
+  const Dataset data(source);
+  const std::vector<Index> rows{3, 0, 1, 1, 2}, columns{0, 2, 1};
+  Panel some(5, 3), run(5, 2);
+  data.gather(rows, columns, some);
+  const float first[] = {1.5f, -0.5f, 0.5f, 0.5f, -0.5f}, third[] = {0, 2, 0, 0, 0};
+  data.gather_run(rows, 1, run);
+  for (Index i = 0; i < 5; ++i) {
+    CHECK(some(i, 0) == first[i]);
+    CHECK(some(i, 1) == third[i]);  // 8 is beyond the limit
+    CHECK(some(i, 2) == -2.0f);     // so is a zero whose column has its center at 3
+    CHECK(run(i, 0) == -2.0f);
+    CHECK(run(i, 1) == third[i]);
+  }
+  const std::vector<std::int32_t> descending{3, 1, 0};
+  Compressed wrong = source;
+  wrong.row_index = descending.data();
+  CHECK_THROWS(Dataset(wrong), std::invalid_argument);
+}

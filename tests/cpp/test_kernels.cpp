@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -100,8 +101,8 @@ TEST_CASE("kernels: a product may be added to what is there") {
     fixtures::fill(b, 50);
     fixtures::fill(c, 400);
     const Panel before = c;
-    kernels().multiply({a.data(), 1, a.stride()}, b.data(), nullptr, sum.data(), 5, 7, c.stride());
-    kernels().multiply_add({a.data(), 1, a.stride()}, b.data(), c.data(), 5, 7, c.stride());
+    multiply_transposed(a, b, sum);
+    add_multiply_transposed(a, b, c);
     for (Index i = 0; i < 5; ++i)
       for (Index j = 0; j < 40; ++j) CHECK_NEAR(c(i, j), before(i, j) + sum(i, j), 16 * kRoundoff);
   });
@@ -135,8 +136,14 @@ TEST_CASE("kernels: an SGHMC move by hand, visible units left alone") {
 TEST_CASE("kernels: a coupled move is two moves with the same normals") {
   at_every_level([] {
     const SghmcPass pass{.step = 0.1f, .friction = 0.25f, .noise = 0.5f, .inverse_variance = 4.0f};
-    const Index n = 5;
-    for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu}) {
+    // Widths on both sides of half a register of the widest level.
+    for (const auto& [kind, n] : {std::pair{Activation::tanh, 5},
+                                  {Activation::tanh, 12},
+                                  {Activation::sigmoid, 5},
+                                  {Activation::sigmoid, 12},
+                                  {Activation::relu, 5},
+                                  {Activation::relu, 12}}) {
+      Panel r(1, n), r0(1, n);
       Panel z(1, n), mask(1, n), normal(1, n), h(1, n), change(1, n), unused(1, n), h0(1, n);
       Panel s(1, n), back(1, n), v(1, n), d(1, n), s0(1, n), back0(1, n), v0(1, n), d0(1, n);
       Index first = 0;
@@ -152,10 +159,11 @@ TEST_CASE("kernels: a coupled move is two moves with the same normals") {
                                  {.z = z.data(),
                                   .shadow = d0.data(),
                                   .d = d.data(),
+                                  .mask = mask.data(),
                                   .h = h.data(),
                                   .change = change.data(),
                                   .shadow_change = unused.data()},
-                                 h.size(), false, false);
+                                 h.shape(), Distance::far, false);
       h0.view() = h.view() - change.view();
       const auto single = [&](Panel& of, Panel& shift, Panel& pull, Panel& velocity, Panel& at) {
         kernels().sghmc(kind, pass,
@@ -177,11 +185,13 @@ TEST_CASE("kernels: a coupled move is two moves with the same normals") {
                                                      .shadow_back = back0.data(),
                                                      .normal = normal.data(),
                                                      .mask = mask.data()},
-                                                    1, h.stride(),
+                                                    h.shape(),
                                                     {.velocity = v.data(),
                                                      .d = d.data(),
                                                      .shadow_velocity = v0.data(),
-                                                     .shadow_d = d0.data()},
+                                                     .shadow_d = d0.data(),
+                                                     .residual = r.data(),
+                                                     .shadow_residual = r0.data()},
                                                     false);
       float expected = 0.0f;
       for (Index j = 0; j < n; ++j) {
@@ -190,6 +200,9 @@ TEST_CASE("kernels: a coupled move is two moves with the same normals") {
         CHECK_NEAR(v(0, j) + v0(0, j), v1(0, j), 100 * kRoundoff);
         CHECK_NEAR(d(0, j) + d0(0, j), d1(0, j), 100 * kRoundoff);
         expected = std::max({expected, std::fabs(d(0, j)), std::fabs(d0(0, j))});
+        // Differences of numbers up to 8 over the variance, of latent units alone.
+        CHECK_NEAR(r(0, j), mask(0, j) * 4.0 * (d(0, j) - s(0, j)), 64 * kRoundoff);
+        CHECK_NEAR(r0(0, j), mask(0, j) * 4.0 * (d0(0, j) - s0(0, j)), 64 * kRoundoff);
       }
       CHECK(largest == expected);
       CHECK(d(0, n - 1) == 0.0f);
@@ -197,38 +210,45 @@ TEST_CASE("kernels: a coupled move is two moves with the same normals") {
   });
 }
 
-TEST_CASE("kernels: coupled activations, near and far, from rest and not") {
+TEST_CASE("kernels: coupled activations at every distance, from rest and not") {
   at_every_level([] {
     const Index n = 64;
-    for (const bool near : {true, false}) {
-      Panel z(1, n), shadow(1, n), d(1, n);
+    const std::pair<Distance, float> reach[] = {
+        {Distance::close, 0.029f}, {Distance::near, 0.59f}, {Distance::far, 5.0f}};
+    for (const auto& [distance, farthest] : reach) {
+      Panel z(1, n), shadow(1, n), d(1, n), mask(1, n);
       fixtures::fill(z, 3);
       for (Index j = 0; j < n; ++j) {
         z(0, j) *= 3.0f;
-        shadow(0, j) = (near ? 0.59f : 5.0f) * number(77 + j);
+        shadow(0, j) = farthest * number(77 + j);
         d(0, j) = 1e-9f * number(177 + j);
+        mask(0, j) = static_cast<float>(j > 0);
       }
       for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu}) {
         for (const bool first : {true, false}) {
           Panel h(1, n), change(1, n), shadow_change(1, n), at(1, n), exact(1, n), z0(1, n);
           if (first) kernels().activate(kind, z.data(), n, h.data());
+          const float observed = 0.75f;
+          h(0, 0) = observed;
           kernels().activate_coupled(kind,
                                      {.z = z.data(),
                                       .shadow = shadow.data(),
                                       .d = d.data(),
+                                      .mask = mask.data(),
                                       .h = h.data(),
                                       .change = change.data(),
                                       .shadow_change = shadow_change.data()},
-                                     n, near, first);
+                                     h.shape(), distance, first);
+          CHECK(h(0, 0) == observed);
           kernels().activate_shifted(kind, z.data(), shadow.data(), n, at.data(), exact.data());
-          for (Index j = 0; j < n; ++j) {
+          for (Index j = 1; j < n; ++j) {
             CHECK_NEAR(shadow_change(0, j), exact(0, j), 40 * kRoundoff);
             CHECK_NEAR(h(0, j), at(0, j), 40 * kRoundoff + 1e-9);
           }
           z0.view() = z.view() + shadow.view();
           kernels().activate_shifted(kind, z0.data(), d.data(), n, at.data(), exact.data());
           // Relative accuracy, though 1e-9 is far below the resolution of ψ.
-          for (Index j = 0; j < n; ++j)
+          for (Index j = 1; j < n; ++j)
             CHECK_NEAR(change(0, j), exact(0, j), 1e-9 * 40 * kRoundoff);
         }
       }
@@ -236,17 +256,53 @@ TEST_CASE("kernels: coupled activations, near and far, from rest and not") {
   });
 }
 
+TEST_CASE("kernels: a first move of a pair starts at rest, whatever was there") {
+  at_every_level([] {
+    const SghmcPass pass{.step = 0.1f, .friction = 0.25f, .noise = 0.5f, .inverse_variance = 4.0f};
+    for (const Index n : {5, 20}) {
+      Panel h(3, n), zero(3, n), back(3, n), back0(3, n), normal(3, n), mask(1, n);
+      Panel v(3, n), d(3, n), v0(3, n), d0(3, n), r(3, n), r0(3, n);
+      Index first = 0;
+      for (Panel* p : {&h, &back, &back0, &normal}) fixtures::fill(*p, first += 31);
+      for (Index j = 0; j + 1 < n; ++j) mask(0, j) = 1.0f;
+      const CoupledInputs in{.h = h.data(),
+                             .change = zero.data(),
+                             .s = zero.data(),
+                             .back = back.data(),
+                             .shadow_s = zero.data(),
+                             .shadow_back = back0.data(),
+                             .normal = normal.data(),
+                             .mask = mask.data()};
+      const CoupledLatents at_rest{v.data(), d.data(), v0.data(), d0.data(), r.data(), r0.data()};
+      kernels().sghmc_coupled(Activation::tanh, pass, in, h.shape(), at_rest, false);
+      Panel d1(3, n), d2(3, n), r1(3, n), r2(3, n);
+      for (Panel* p : {&d1, &d2, &r1, &r2}) fixtures::fill(*p, 7);
+      const CoupledLatents anywhere{nullptr, d1.data(), nullptr, d2.data(), r1.data(), r2.data()};
+      kernels().sghmc_coupled(Activation::tanh, pass, in, h.shape(), anywhere, true);
+      for (Index i = 0; i < 3; ++i)
+        for (Index j = 0; j < n; ++j) {
+          CHECK_NEAR(d1(i, j), d(i, j), 8 * kRoundoff);
+          CHECK_NEAR(d2(i, j), d0(i, j), 8 * kRoundoff);
+          CHECK_NEAR(r1(i, j), r(i, j), 32 * kRoundoff);
+          CHECK_NEAR(r2(i, j), r0(i, j), 32 * kRoundoff);
+        }
+    }
+  });
+}
+
 TEST_CASE("kernels: innovations are masked, scaled differences") {
   at_every_level([] {
-    Panel d(2, 3), s(2, 3), mask(1, 3), out(2, 3);
-    fixtures::fill(d, 10);
-    fixtures::fill(s, 20);
-    mask(0, 0) = mask(0, 1) = 1.0f;
-    kernels().innovation(d.data(), s.data(), mask.data(), 1e9f, 2, d.stride(), out.data());
-    for (Index i = 0; i < 2; ++i) {
-      for (Index j = 0; j < 2; ++j)
-        CHECK_NEAR(out(i, j), (d(i, j) - s(i, j)) * 1e9, 2e9 * kRoundoff);
-      CHECK(out(i, 2) == 0.0f);
+    for (const Index columns : {3, 11}) {
+      Panel d(2, columns), s(2, columns), mask(1, columns), out(2, columns);
+      fixtures::fill(d, 10);
+      fixtures::fill(s, 20);
+      mask(0, 0) = mask(0, 1) = 1.0f;
+      kernels().innovation(d.data(), s.data(), mask.data(), 1e9f, d.shape(), out.data());
+      for (Index i = 0; i < 2; ++i) {
+        for (Index j = 0; j < 2; ++j)
+          CHECK_NEAR(out(i, j), (d(i, j) - s(i, j)) * 1e9, 2e9 * kRoundoff);
+        CHECK(out(i, 2) == 0.0f);
+      }
     }
   });
 }
@@ -286,6 +342,115 @@ TEST_CASE("kernels: sums of squares skip what is masked, and agree at all levels
   std::vector<double> sums;
   at_every_level([&] { sums.push_back(kernels().sum_squares(x.data(), mask.data(), 48)); });
   for (double sum : sums) CHECK_NEAR(sum, expected, 1e-13);
+}
+
+TEST_CASE("kernels: a squared norm of a sum, masked, of many rows") {
+  at_every_level([] {
+    Panel a(150, 19), b(150, 19), mask(1, 19);
+    fixtures::fill(a, 1);
+    fixtures::fill(b, 5000);
+    for (Index j = 0; j < 19; ++j) mask(0, j) = static_cast<float>(j % 4 != 0);
+    double alone = 0, both = 0;
+    for (Index i = 0; i < 150; ++i)
+      for (Index j = 0; j < 19; ++j) {
+        alone += mask(0, j) * double(a(i, j)) * a(i, j);
+        both += mask(0, j) * (double(a(i, j)) + b(i, j)) * (double(a(i, j)) + b(i, j));
+      }
+    // 64 rows and two registers are summed in float32: that many roundings of partial sums at most.
+    const double allowed = 130 * kRoundoff;
+    CHECK_NEAR(kernels().squared_norm(a.data(), nullptr, mask.data(), a.shape()), alone,
+               allowed * alone);
+    CHECK_NEAR(kernels().squared_norm(a.data(), b.data(), mask.data(), a.shape()), both,
+               allowed * both);
+  });
+}
+
+TEST_CASE("kernels: logistic and softplus to double precision, at any predictor") {
+  at_every_level([] {
+    std::vector<float> eta{-1e4f, -700.0f, -100.0f, -1e-20f, 0.0f, 1e-20f, 100.0f, 1e4f};
+    for (Index k = 0; k < 101; ++k) eta.push_back(40.0f * number(k));
+    const Index n = std::ssize(eta);
+    std::vector<float> mean(n);
+    std::vector<double> normalizer(n);
+    kernels().logistic(eta.data(), n, mean.data());
+    kernels().softplus(eta.data(), n, normalizer.data());
+    for (Index k = 0; k < n; ++k) {
+      const double x = std::clamp(double{eta[k]}, -700.0, 700.0);
+      const double expected = 1 / (1 + std::exp(-x));
+      // Numbers below the range of float32 are zero.
+      CHECK_NEAR(mean[k], expected, 1.001 * kRoundoff * expected + 1.2e-38);
+      const double log_sum = std::max(double{eta[k]}, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+      CHECK_NEAR(normalizer[k], log_sum, 8 * 0x1p-53 * log_sum);
+    }
+  });
+}
+
+TEST_CASE("kernels: a product with its activation") {
+  at_every_level([] {
+    for (Activation kind : {Activation::tanh, Activation::sigmoid, Activation::relu})
+      for (const Index columns : {3, 8, 9, 40})
+        for (const Index rows : {1, 96, 130}) {
+          Panel a(rows, 5), b(5, columns), bias(1, columns), z(rows, columns), h(rows, columns);
+          Panel expected_z(rows, columns), expected_h(rows, columns);
+          fixtures::fill(a, 1);
+          fixtures::fill(b, 5000);
+          fixtures::fill(bias, 9000);
+          multiply_activate(kind, a, b, bias.flat(), z, h);
+          multiply(a, b, bias.flat(), expected_z);
+          kernels().activate(kind, expected_z.data(), expected_z.size(), expected_h.data());
+          // The same sums, though in blocks of other sizes; the compiler may round ψ otherwise.
+          CHECK((z.view() - expected_z.view()).cwiseAbs().maxCoeff() == 0.0f);
+          CHECK((h.view() - expected_h.view()).cwiseAbs().maxCoeff() <= 4 * kRoundoff);
+        }
+  });
+}
+
+TEST_CASE("kernels: adam without a prior and with a ridge is adam with the mixture's limits") {
+  at_every_level([] {
+    const AdamPass pass{.rate = 0.01f,
+                        .first_decay = 0.9f,
+                        .second_decay = 0.999f,
+                        .first_correction = 10.0f,
+                        .second_correction = 1000.0f,
+                        .epsilon = 1e-8f,
+                        .gradient_scale = 0.02f};
+    const PriorPass none{}, ridge{0.0f, 0.0f, 3.0f, 3.0f, 0.1f};
+    // Components that differ too little to matter, so that the general formula is taken.
+    const PriorPass nearly{0.0f, 1e-30f, 3.0f, 3.0f, 0.1f};
+    const auto updated = [&](const PriorPass& prior) {
+      Panel w(2, 20), gradient(2, 20), mask(2, 20), first(2, 20), second(2, 20);
+      fixtures::fill(w, 5);
+      fixtures::fill(gradient, 90);
+      mask.view().setOnes();
+      mask(1, 3) = 0.0f;
+      kernels().adam(pass, prior, gradient.data(), mask.data(), w.size(), w.data(), first.data(),
+                     second.data());
+      CHECK(w(1, 3) == 0.0f);
+      return first;
+    };
+    const Panel free = updated(none), pulled = updated(ridge), general = updated(nearly);
+    for (Index i = 0; i < 2; ++i)
+      for (Index j = 0; j < 20; ++j) {
+        const double g = 0.02 * number(90 + 20 * i + j), w = number(5 + 20 * i + j);
+        CHECK_NEAR(free(i, j), 0.1 * g, 4 * kRoundoff);
+        CHECK_NEAR(pulled(i, j), 0.1 * (g - 0.3 * w), 8 * kRoundoff);
+        CHECK_NEAR(general(i, j), pulled(i, j), 8 * kRoundoff);
+      }
+  });
+}
+
+TEST_CASE("kernels: normals of the first columns are those of whole rows") {
+  at_every_level([] {
+    const std::uint32_t key[2] = {1, 2}, counter[3] = {3, 4, 5};
+    for (const Index columns : {1, 4, 5, 8, 13, 16, 20, 32})
+      for (const Index rows : {1, 7, 40}) {
+        Panel whole(rows, columns), part(rows, columns);
+        part.view().setConstant(99.0f);
+        kernels().random_normal(key, counter, whole.size(), whole.data());
+        kernels().random_normal_rows(key, counter, part.shape(), part.data());
+        CHECK(part.view() == whole.view());
+      }
+  });
 }
 
 TEST_CASE("kernels: random numbers have the same bits at every level") {

@@ -7,7 +7,7 @@ using namespace cstonet;
 
 namespace {
 
-constexpr Index kRows = 600;  // more than two tasks of 256 rows
+constexpr Index kRows = 5000;  // more than two tasks of 2048 rows, the last with a short block
 
 struct Setting {
   NetworkSpec spec = fixtures::small_network();

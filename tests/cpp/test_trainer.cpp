@@ -38,6 +38,7 @@ constexpr PriorOptions kPrunesAll{.inclusion = 1e-6,
 
 TrainingOptions three_stages() {
   return {.batch_size = 16,
+          .epoch_rows = kRows,
           .initializer = Initializer::normal,
           .initial_bias = 0.3,
           .estimate_variance = true,
@@ -73,34 +74,40 @@ struct Setting {
   TrainingOptions options = three_stages();
   fixtures::Covariates<float> x{kRows, kColumns};
   std::vector<Index> inputs{0, 1, 2, 3, 4, 5};
-  Panel visible = Panel(kRows, 2);
+  std::vector<float> visible = std::vector<float>(2 * kRows);
   Floats row_weight = Floats(kRows, 1.0f);
   std::vector<Panel> structure;
   std::uint64_t network = 0;
   const Candidates* candidates = nullptr;
+  const TaskResult* previous = nullptr;
+  std::vector<Index> carried;
   Task task{.fold = 0, .start = 0, .fit_rows = {}, .validation_rows = {}};
   Hooks hooks;
 
   Setting() {
     for (Index k = 0; k < kRows * kColumns; ++k) x.values[k] = fixtures::number(k);
     for (Index i = 0; i < kRows; ++i) {
-      visible(i, 0) = static_cast<float>(x(i, 0) > 0);
-      visible(i, 1) = x(i, 1) + visible(i, 0);
+      treatment(i) = static_cast<float>(x(i, 0) > 0);
+      outcome(i) = x(i, 1) + treatment(i);
       (i % 4 == 0 ? task.validation_rows : task.fit_rows).push_back(i);
     }
   }
+  float& treatment(Index i) { return visible[2 * i]; }
+  float& outcome(Index i) { return visible[2 * i + 1]; }
   TaskResult run() {
     const Dataset data = x.dataset();
     const Problem problem{.spec = spec,
                           .options = options,
                           .data = data,
                           .inputs = inputs,
-                          .visible = visible,
+                          .visible = {.data = visible.data(), .width = 2},
                           .row_weight = row_weight,
                           .structure = structure,
                           .seed = 42,
                           .network = network,
                           .candidates = candidates,
+                          .previous = previous,
+                          .carried = carried,
                           .trace = true};
     return Trainer(problem, task, hooks).run();
   }
@@ -154,7 +161,7 @@ TEST_CASE("trainer: the likelihood of held-out rows grows") {
 TEST_CASE("trainer: a dose has a variance of its own, measured on held-out rows") {
   Setting s;
   s.spec.layers[1].blocks[1].family = Family::gaussian;
-  for (Index i = 0; i < kRows; ++i) s.visible(i, 0) = s.x(i, 0);
+  for (Index i = 0; i < kRows; ++i) s.treatment(i) = s.x(i, 0);
   s.options.stages = {stage(60, PriorKind::none, false)};
   const TaskResult result = s.run();
   CHECK(result.failure.empty());
@@ -217,7 +224,7 @@ TEST_CASE("trainer: biases are pruned, and counted, where the prior acts on them
 TEST_CASE("trainer: the temperature of a binary outcome sets the norm its gradient is clipped at") {
   Setting s;
   s.spec.layers[2].blocks[0].family = Family::bernoulli;
-  for (Index i = 0; i < kRows; ++i) s.visible(i, 1) = static_cast<float>(s.x(i, 1) > 0);
+  for (Index i = 0; i < kRows; ++i) s.outcome(i) = static_cast<float>(s.x(i, 1) > 0);
   s.options.stages = {stage(1, PriorKind::none, false)};
   s.options.batch_size = kRows;  // one update
   s.options.optimizer = {.rule = UpdateRule::momentum,
@@ -370,4 +377,53 @@ TEST_CASE("trainer: the paths of every covariate are measured before the last pr
   s.options.stages = {stage(1, PriorKind::mixture, true), stage(1, PriorKind::none, true)};
   result = s.run();
   CHECK(measured(result, 1, 1) == 0);
+}
+
+TEST_CASE("trainer: goes on from another network, with new inputs at zero") {
+  Setting s;
+  s.options.stages = {stage(3, PriorKind::slab, false)};
+  const TaskResult all = s.run();
+
+  s.options.stages = {stage(0, PriorKind::slab, false)};  // what training begins with
+  s.previous = &all;
+  s.inputs = s.carried = {1, 4, 5};
+  s.spec.inputs = 3;
+  const TaskResult fewer = s.run();
+  for (Index j = 0; j < 3; ++j)
+    CHECK(fewer.parameters.layers[0].weights(1, j) == all.parameters.layers[0].weights(4, j));
+  CHECK(fewer.parameters.layers[1].weights.view() == all.parameters.layers[1].weights.view());
+  CHECK(fewer.parameters.layers[0].bias == all.parameters.layers[0].bias);
+  CHECK(fewer.variances == all.variances);
+  CHECK(fewer.optimizer.steps == all.optimizer.steps);
+
+  s.previous = &fewer;
+  s.inputs = {0, 4};
+  s.carried = {-1, 1};
+  s.spec.inputs = 2;
+  const TaskResult other = s.run();
+  for (Index j = 0; j < 3; ++j) {
+    CHECK(other.parameters.layers[0].weights(0, j) == 0.0f);
+    CHECK(other.optimizer.layers[0].second(0, j) == 0.0f);
+    CHECK(other.parameters.layers[0].weights(1, j) == all.parameters.layers[0].weights(4, j));
+    CHECK(other.optimizer.layers[0].second(1, j) == all.optimizer.layers[0].second(4, j));
+  }
+}
+
+TEST_CASE("trainer: an epoch may be a part of the rows, and all rows take their turn") {
+  Setting s;
+  s.options.stages = {stage(6, PriorKind::none, false)};
+  s.options.epoch_rows = std::ssize(s.task.fit_rows) / 2 + 1;  // two parts
+  const TaskResult parts = s.run();
+  s.options.epoch_rows = kRows;
+  const TaskResult whole = s.run();
+  CHECK(parts.trace.size() == whole.trace.size());
+  CHECK(parts.optimizer.steps < whole.optimizer.steps);
+
+  s.options.stages = {stage(3, PriorKind::none, false)};
+  const TaskResult half = s.run();
+  CHECK(half.optimizer.steps <= parts.optimizer.steps);
+  CHECK(parts.optimizer.steps <= half.optimizer.steps + 3);  // an incomplete batch more per pass
+
+  s.options.epoch_rows = std::ssize(s.task.fit_rows) - 1;  // a row less than there are
+  CHECK(s.run().optimizer.steps == half.optimizer.steps);
 }

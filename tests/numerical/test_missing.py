@@ -12,6 +12,7 @@ from twins import assert_close
 from twins_random import Purpose, stream_key, uniforms
 
 from cstonet import _core
+from cstonet.network.products import main_effects
 
 DRAWS = 9
 
@@ -130,6 +131,6 @@ def test_completed_rows(pack_bytes, order):
         np.testing.assert_array_equal(data.gather(rows, columns), expected[np.ix_(rows, columns)])
     # The scores read the completed covariates too.
     direction = rng.normal(size=(30, 1)).astype(np.float32)
-    z = _core.score_statistics(data, np.arange(30), direction, 1)[0, :, 0]
+    z = data.score_statistics(np.arange(30), main_effects(direction), None, None, 1)[0, :, 0]
     twin = (expected * direction).sum(0) / np.sqrt((expected**2 * direction**2).sum(0))
     assert_close(z, twin, roundings=100)

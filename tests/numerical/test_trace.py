@@ -41,6 +41,7 @@ def test_every_value_has_a_name_of_its_own(name: str) -> None:
     options = TrainingOptions(
         stages=(StageOptions(2, rate=(1e-3, *hidden), step=hidden),),
         batch_size=8,
+        epoch_rows=rows,
         sampler=SamplerOptions(variance=hidden),
     )
     (result,) = _core.train(

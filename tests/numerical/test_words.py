@@ -25,6 +25,7 @@ LISTED = {
 RECIPE = options.TrainingOptions(
     stages=(options.StageOptions(1, rate=(0.1, 0.1), step=(0.1,)),),
     batch_size=8,
+    epoch_rows=100,
     sampler=options.SamplerOptions(variance=(0.1,)),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +77,7 @@ class Training:
     normals: Any
     structure: list[Array] | None = None
     moving: Moving | None = None
+    previous: Training | None = None
     trace: list[list[float]] = field(default_factory=list)
 
     def run(self) -> None:
@@ -91,13 +93,30 @@ class Training:
         self.blocks = [p for row in place_blocks(self.spec) for p in row if p.block.visible]
         outcomes = sum(block.visible for block in self.spec.layers[-1])
         self.variances = [1.0] * (len(self.blocks) - outcomes) + [o.initial_variance] * outcomes
+        if self.previous is not None:
+            self.resume(self.previous)
         self.order, self.iteration = self.fit_rows, 0
+        parts = max(1, math.floor(len(self.order) / o.epoch_rows + 0.5))
+        self.part = -(-len(self.order) // parts)
+        self.waiting = self.order[:0]
         for number, stage in enumerate(o.stages):
             for epoch in range(stage.epochs):
                 self.run_epoch(number, stage, epoch)
             if stage.prune:
                 self.prune(stage)
         self.finish()
+
+    def resume(self, previous: Training) -> None:
+        """Go on from the parameters, moments and variances of another network."""
+        theirs, ours = previous.theta, self.theta
+        for name in ("theta", "first", "second"):
+            layers = [
+                [w * mask, b.copy()]
+                for (w, b), mask in zip(getattr(theirs, name), self.masks, strict=True)
+            ]
+            setattr(ours, name, layers)
+        ours.steps = theirs.steps
+        self.variances = list(previous.variances)
 
     def chain(
         self, rows: Array, x: Array | None = None, variances: Any = None, *, pull: bool = True
@@ -164,9 +183,11 @@ class Training:
         rate = twins.decayed(stage.rate, stage.rate_decay, stage.rate_exponent, epoch, stage.epochs)
         likelihood = np.zeros(len(self.spec.layers))
         moving_variances = self.moving_variances()
-        self.order = twins_random.shuffle(self.key, self.iteration, self.order)
-        for first in range(0, n, o.batch_size):
-            rows = self.order[first : first + o.batch_size]
+        if len(self.waiting) == 0:
+            self.waiting = self.order = twins_random.shuffle(self.key, self.iteration, self.order)
+        visits, self.waiting = self.waiting[: self.part], self.waiting[self.part :]
+        for first in range(0, len(visits), o.batch_size):
+            rows = visits[first : first + o.batch_size]
             chain, gradient = self.swept(rows, step)
             if self.moving is not None:
                 self.move(self.moving, rows, moving_variances)
@@ -188,7 +209,7 @@ class Training:
             )
             self.iteration += 1
         record = [number, epoch, spike if stage.prior == "mixture" else 0.0, self.nonzero]
-        self.trace.append([*record, *likelihood / n, *self.measure_validation()])
+        self.trace.append([*record, *likelihood / len(visits), *self.measure_validation()])
 
     @property
     def nonzero(self) -> int:

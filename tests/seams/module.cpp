@@ -8,5 +8,6 @@ PYBIND11_MODULE(_cstonet_seams, m) {
   cstonet::seams::register_formulas(m);
   cstonet::seams::register_options(m);
   cstonet::seams::register_passes(m);
+  cstonet::seams::register_rates(m);
   cstonet::register_levels(m);
 }

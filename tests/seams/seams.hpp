@@ -17,5 +17,6 @@ RandomStream random_stream(const Stream& stream);
 void register_formulas(pybind11::module_& m);
 void register_options(pybind11::module_& m);
 void register_passes(pybind11::module_& m);
+void register_rates(pybind11::module_& m);
 
 }  // namespace cstonet::seams

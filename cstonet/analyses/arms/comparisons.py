@@ -124,6 +124,7 @@ class ComparedArms(CausalResults):
         -------
         Series
         """
+        data = self.design.new_units(data)
         codes = self.nuisances.treatment if data is None else self._treatment_codes(data)
         mu, _, index = self._nuisances_of(data)
         expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
@@ -143,6 +144,7 @@ class ComparedArms(CausalResults):
 
         Missing values count with the mean of their imputations.
         """
+        self._check_in_memory("balance()")
         X = self._complete_covariates()
         return diagnostics.balance(
             self.nuisances,
@@ -175,6 +177,7 @@ class ComparedArms(CausalResults):
         """Regressions (m, L), propensities (m, L) and row labels of new or training units."""
         if data is None:
             return self.nuisances.mu, self.nuisances.propensity, self.design.index
+        data = self.design.new_units(data)
         prediction = self._predict(data)
         return prediction.mu, prediction.propensity, self._index(data)
 
@@ -186,7 +189,8 @@ class ComparedArms(CausalResults):
         """Codes of the treatments that new units received, shape (m,)."""
         name, levels = self.arms.name, self.arms.levels
         received = self.design.received.read(
-            data, "for the outcome under every treatment use potential_outcomes"
+            data,
+            "for the outcome under every treatment use potential_outcomes",
         )
         # A plain dictionary equates 1, 1.0 and True, as the user does.
         lookup = {level: code for code, level in enumerate(levels)}

@@ -23,6 +23,7 @@ from cstonet.estimators import (
 )
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
+from cstonet.network.scaling import StandardisedColumns
 from cstonet.network.training_data import TrainingData
 from cstonet.settings.plan import Plan
 
@@ -72,7 +73,8 @@ def arms_nuisances(
 
     def nuisances(prediction: Prediction, folds: Folds, labels: Folds) -> Nuisances:
         columns = linear_covariates(folds)
-        linear = data.covariates.gather(np.arange(len(design.y)), columns)
+        # Not those that training packed, so that no copy of the covariates outlives it.
+        linear = StandardisedColumns(fitted.x_scaling, design.X, columns)
         return Nuisances(
             y=design.y,
             treatment=design.treatment.codes,
@@ -80,7 +82,7 @@ def arms_nuisances(
             propensity=prediction.propensity,
             weights=design.weights,
             fold=fold_labels(labels),
-            linear=linear.astype(np.float64) if len(columns) else None,
+            linear=linear if len(columns) else None,
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])
@@ -102,7 +104,9 @@ def estimate_arms(design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) ->
             one, levels=arms.levels, clip=plan.clip, variance=plan.variance, kind=arms.kind
         )
 
-    singles = tuple(repetition.effects(estimate) for repetition in nuisances.repetitions)
+    singles = tuple(
+        repetition.effects(estimate).without_influence() for repetition in nuisances.repetitions
+    )
     effects = effects_over_repetitions(nuisances.average.effects(estimate), singles)
     return ArmsEstimates(effects, singles)
 
@@ -123,7 +127,7 @@ def _imputations(
         threads=fitted.threads,
     )
     each = [
-        predict_out_of_fold(fitted, completed(data.covariates, entries, values[:, m]), entries.rows)
+        predict_out_of_fold(fitted, completed(data.in_memory, entries, values[:, m]), entries.rows)
         for m in range(plan.imputations)
     ]
 

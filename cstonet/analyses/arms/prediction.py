@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet import _core
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.imputation.new_rows import CompletedRows
+from cstonet.network.covariates import Covariates, at_hand
 from cstonet.network.prediction import RowArrays, averaged, with_rows
 from cstonet.network.trained import TrainedNetwork
 
@@ -26,8 +26,10 @@ class Prediction(RowArrays):
 
 def predict(fitted: FittedNetworks, X: NDArray[np.floating]) -> Prediction:
     """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
-    data, rows = fitted.x_scaling.dataset(X, 0), np.arange(X.shape[0])
-    return fitted.over_folds(lambda fold: at_rows(fitted, fold.networks, data, rows))
+    data = fitted.x_scaling.dataset(X, 0)
+    return fitted.over_folds(
+        X.shape[0], lambda fold, rows: at_rows(fitted, fold.networks, data, rows)
+    )
 
 
 def predict_incomplete(
@@ -46,9 +48,10 @@ def predict_incomplete(
         are missing not at random, given what is missing.
     """
     plan = fitted.plan
-    data = fitted.x_scaling.dataset(X, plan.pack_bytes)
-    every = np.arange(X.shape[0])
-    everywhere = fitted.over_folds(lambda fold: at_rows(fitted, fold.networks, data, every))
+    data = at_hand(fitted.x_scaling.dataset(X, plan.pack_bytes))
+    everywhere = fitted.over_folds(
+        X.shape[0], lambda fold, rows: at_rows(fitted, fold.networks, data, rows)
+    )
     parts = []
     for fold in fitted.folds:
         if fold.imputation is None:
@@ -66,7 +69,7 @@ def predict_incomplete(
 
 
 def predict_out_of_fold(
-    fitted: FittedNetworks, data: _core.Dataset, rows: NDArray[np.int64] | None = None
+    fitted: FittedNetworks, data: Covariates, rows: NDArray[np.int64] | None = None
 ) -> list[Prediction]:
     """Nuisances at the training rows, each from networks that did not train on it.
 
@@ -82,7 +85,7 @@ def predict_out_of_fold(
 def at_rows(
     fitted: FittedNetworks,
     networks: Sequence[TrainedNetwork],
-    data: _core.Dataset,
+    data: Covariates,
     rows: NDArray[np.int64],
 ) -> Prediction:
     """Networks averaged, in the units of the data."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from cstonet.data.matrix import dense_part, parts
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
 
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
+
 # Groups of doses in the overlap table, of equal size.
 _GROUPS = 5
-# Columns of X turned into float64 at a time: bounds the extra memory at high p.
-_BLOCK = 1024
 
 
 def overlap(nuisances: DoseNuisances, *, clip: float) -> pd.DataFrame:
@@ -58,7 +60,7 @@ def overlap(nuisances: DoseNuisances, *, clip: float) -> pd.DataFrame:
 
 def balance(
     nuisances: DoseNuisances,
-    X: NDArray[np.floating],
+    X: Matrix,
     *,
     covariates: Sequence[str],
     clip: float,
@@ -84,23 +86,31 @@ def balance(
     """
     before = nuisances.unit_weights
     after = before * stabilised_weights(nuisances, clip).values
-    table = np.empty((len(covariates), 2))
-    for start in range(0, len(covariates), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        values = X[:, block].astype(np.float64)
-        values -= values[0].copy()  # limits cancellation, and makes a constant column zero
-        table[block] = np.column_stack(
-            [_correlations(values, nuisances.dose, weights) for weights in (before, after)]
-        )
+    table = _correlations(X, nuisances.dose, np.column_stack([before, after]))
     index = pd.Index(list(covariates), name="covariate", dtype=object)
     return pd.DataFrame(table, index=index, columns=["correlation_before", "correlation_after"])
 
 
-def _correlations(X: FloatArray, dose: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted correlations of the columns of X with the dose, shape (columns,)."""
-    share = weights / weights.sum()
-    centred, dose = X - share @ X, dose - share @ dose
-    covariance = (share * dose) @ centred
-    scale = np.sqrt((share @ centred**2) * (share @ dose**2))
+def _correlations(X: Matrix, dose: FloatArray, weights: FloatArray) -> FloatArray:
+    """Correlations of the columns of X (n, p) with the dose under weights (n, k); shape (p, k)."""
+    shares = weights / weights.sum(axis=0)
+    doses = dose[:, None] - dose @ shares
+    means, covariance, squares = (np.zeros((X.shape[1], shares.shape[1])) for _ in range(3))
+
+    def shifted() -> Iterator[tuple[slice, slice, FloatArray]]:
+        """Parts of X minus its first row, which makes a constant column zero."""
+        for rows, columns in parts(X):
+            first = dense_part(X, slice(1), columns)
+            part = dense_part(X, rows, columns).astype(np.float64)
+            yield rows, columns, part - first
+
+    for rows, columns, part in shifted():
+        means[columns] += part.T @ shares[rows]
+    for rows, columns, part in shifted():
+        for k, share in enumerate(shares.T):
+            centred = part - means[columns, k]
+            covariance[columns, k] += (share[rows] * doses[rows, k]) @ centred
+            squares[columns, k] += share[rows] @ centred**2
+    scale = np.sqrt(squares * np.sum(shares * doses**2, axis=0))
     values: FloatArray = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
     return values

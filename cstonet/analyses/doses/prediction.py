@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet import _core
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.data.units import Units
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.network.covariates import Covariates
 from cstonet.network.forward import DosePrediction, ForwardPass
 from cstonet.network.prediction import averaged
 from cstonet.network.trained import TrainedNetwork
@@ -24,13 +24,14 @@ def predict_doses(
     fitted: FittedNetworks, units: Units, X: NDArray[np.floating], dose: FloatArray
 ) -> DosePrediction:
     """New units X (m, p) at doses (m, k), averaged over the chosen networks of all folds."""
-    data, rows = fitted.x_scaling.dataset(X, 0), np.arange(X.shape[0])
-    at = _AtDoses(fitted, units, data)
-    return fitted.over_folds(lambda fold: at.rows(fold.networks, rows, dose))
+    at = _AtDoses(fitted, units, fitted.x_scaling.dataset(X, 0))
+    return fitted.over_folds(
+        X.shape[0], lambda fold, rows: at.rows(fold.networks, rows, dose[rows])
+    )
 
 
 def predict_doses_out_of_fold(
-    fitted: FittedNetworks, units: Units, data: _core.Dataset, dose: FloatArray
+    fitted: FittedNetworks, units: Units, data: Covariates, dose: FloatArray
 ) -> list[DosePrediction]:
     """The training rows at doses (n, k), each from networks that did not train on it.
 
@@ -47,7 +48,7 @@ def predict_doses_out_of_fold(
 class _AtDoses:
     """Networks averaged, in the units of the data."""
 
-    def __init__(self, fitted: FittedNetworks, units: Units, data: _core.Dataset) -> None:
+    def __init__(self, fitted: FittedNetworks, units: Units, data: Covariates) -> None:
         self._outcome = fitted.y_units
         self._dose = units
         self._data = data

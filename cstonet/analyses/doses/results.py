@@ -185,7 +185,9 @@ class DoseResults(CausalResults):
         if data is None:
             mu, index = self.dose_nuisances.mu_at(doses), self.design.index
         else:
-            prediction, index = self._at(data, np.broadcast_to(doses, (len(data), len(doses))))
+            data = self.design.new_units(data)
+            index = self._index(data)
+            prediction = self._at(data, np.broadcast_to(doses, (len(index), len(doses))))
             mu = prediction.mu
         return pd.DataFrame(
             mu, index=index, columns=pd.Index(doses, name=self.design.treatment_name)
@@ -215,9 +217,9 @@ class DoseResults(CausalResults):
                 raise OptionError(
                     f"contrast must be a pair of doses (b, a), without dose=; got {contrast!r}"
                 )
-            outcomes = self.potential_outcomes(data, dose=list(contrast)).to_numpy()
-            index = self._index(data)
-            return pd.Series(outcomes[:, 0] - outcomes[:, 1], index=index, name="CATE")
+            outcomes = self.potential_outcomes(data, dose=list(contrast))
+            difference = outcomes.iloc[:, 0] - outcomes.iloc[:, 1]
+            return difference.rename("CATE")
         if data is None:
             if dose is None:
                 slope = self.dose_nuisances.slope.copy()
@@ -229,14 +231,16 @@ class DoseResults(CausalResults):
                     )
                 slope = self.dose_nuisances.mu_at(at, derivative=1)[:, 0]
             return pd.Series(slope, index=self.design.index, name="CATE")
+        data = self.design.new_units(data)
+        index = self._index(data)
         doses = self._received(data) if dose is None else read_doses(dose, "dose")
-        if len(doses) not in (1, len(data)):
+        if len(doses) not in (1, len(index)):
             raise LengthMismatchError(
-                f"dose has {len(doses)} values but there are {len(data)} units. Pass one dose, or "
+                f"dose has {len(doses)} values but there are {len(index)} units. Pass one dose, or "
                 "one per unit."
             )
-        doses = np.broadcast_to(self._in_range(doses), (len(data),))
-        prediction, index = self._at(data, doses[:, None])
+        doses = np.broadcast_to(self._in_range(doses), (len(index),))
+        prediction = self._at(data, doses[:, None])
         return pd.Series(prediction.slope[:, 0], index=index, name="CATE")
 
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
@@ -251,7 +255,9 @@ class DoseResults(CausalResults):
         name = self.design.outcome_name
         if data is None:
             return pd.Series(self.dose_nuisances.mu, index=self.design.index, name=name, copy=True)
-        prediction, index = self._at(data, self._in_range(self._received(data))[:, None])
+        data = self.design.new_units(data)
+        index = self._index(data)
+        prediction = self._at(data, self._in_range(self._received(data))[:, None])
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
 
     def overlap(self) -> pd.DataFrame:
@@ -260,6 +266,7 @@ class DoseResults(CausalResults):
 
     def balance(self) -> pd.DataFrame:
         """Correlation of covariates and dose, see `cstonet.analyses.doses.diagnostics.balance`."""
+        self._check_in_memory("balance()")
         return diagnostics.balance(
             self.dose_nuisances,
             self.design.X,
@@ -270,16 +277,17 @@ class DoseResults(CausalResults):
     def _identity(self) -> str:
         return f"The one effect is {NAME}"
 
-    def _at(self, data: Data, doses: FloatArray) -> tuple[DosePrediction, pd.Index]:
+    def _at(self, data: Data, doses: FloatArray) -> DosePrediction:
         """Networks at new units and doses (m, k)."""
         X = self.design.spec.transform(data)
         units = self.design.treatment.units
-        return predict_doses(self.networks, units, X, doses), self._index(data)
+        return predict_doses(self.networks, units, X, doses)
 
     def _received(self, data: Data) -> FloatArray:
         """Doses that new units received, shape (m,)."""
         received = self.design.received.read(
-            data, "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)"
+            data,
+            "for given doses use potential_outcomes(data, dose=...) or cate(data, dose=...)",
         )
         if received.empty:
             return np.empty(0)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cstonet.data.columns import listing
 from cstonet.data.leaks import copies_of, not_far
+from cstonet.data.matrix import Rows
 from cstonet.errors import ConstantMediatorError, MediatorLeakError
 
 # What others leave of a standardised mediator, below which it is made of them.
@@ -22,7 +23,7 @@ def check_leaks(
     values: NDArray[np.float64],
     y: NDArray[np.float64],
     codes: NDArray[np.int64],
-    X: NDArray[np.floating],
+    X: Rows,
     covariates: Sequence[str],
 ) -> None:
     """Refuse mediators that are the outcome, the treatment, a covariate or each other."""
@@ -30,13 +31,13 @@ def check_leaks(
         (y, "the outcome", "an outcome cannot explain itself"),
         (codes.astype(np.float64), "the treatment", "nothing of it is left to act directly"),
     ):
-        for j in copies_of(other, values):
+        for j in copies_of(other, Rows(values)):
             raise MediatorLeakError(
                 f"The mediator {names[j]!r} is {what}, possibly in other units or relabelled: "
                 f"{why}. Take it out of the mediators."
             )
     for j, own in enumerate(values.T):
-        for k in copies_of(own, values[:, j + 1 :]):
+        for k in copies_of(own, Rows(values[:, j + 1 :])):
             raise MediatorLeakError(
                 f"The mediators {names[j]!r} and {names[j + 1 + k]!r} are the same up to units. "
                 "Keep one."

@@ -15,7 +15,8 @@ from cstonet.analyses.mediation.reading import Mediators
 from cstonet.crossfit.fold import Fold
 from cstonet.data.units import Units
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.network.prediction import RowArrays, joined
+from cstonet.network.covariates import Covariates
+from cstonet.network.prediction import RowArrays, put_together
 from cstonet.network.scaling import Scaling
 from cstonet.network.trained import TrainedNetwork
 from cstonet.streams import Stream
@@ -127,8 +128,8 @@ class MediationSample:
         That of the fit.
     """
 
-    inputs: _core.Dataset
-    covariates: _core.Dataset
+    inputs: Covariates
+    covariates: Covariates
     treatment: NDArray[np.int64]
     values: FloatArray
     weights: FloatArray
@@ -212,8 +213,8 @@ class FoldModels:
 
     def predict(
         self,
-        inputs: _core.Dataset,
-        data: _core.Dataset,
+        inputs: Covariates,
+        data: Covariates,
         rows: NDArray[np.int64],
         values: FloatArray,
     ) -> MediationPrediction:
@@ -224,15 +225,13 @@ class FoldModels:
         inputs, data
             Covariates with and without the mediators.
         """
-        chunks = range(0, len(rows), _ROWS_AT_ONCE)
-        parts = [
-            self._predict(inputs, data, rows[i : i + _ROWS_AT_ONCE], values[i : i + _ROWS_AT_ONCE])
-            for i in chunks
-        ]
-        return joined(parts, np.arange(len(rows)))
+        places = np.arange(len(rows))
+        chunks = (places[i : i + _ROWS_AT_ONCE] for i in range(0, len(rows), _ROWS_AT_ONCE))
+        parts = ((here, self._predict(inputs, data, rows[here], values[here])) for here in chunks)
+        return put_together(parts, len(rows))
 
     def predict_total(
-        self, inputs: _core.Dataset, data: _core.Dataset, rows: NDArray[np.int64]
+        self, inputs: Covariates, data: Covariates, rows: NDArray[np.int64]
     ) -> Prediction:
         """Outcome means over the mediators' law, and treatment probabilities; (m, 2) each."""
         means = _mediator_means(self.mediator, data, rows, self.threads)
@@ -242,8 +241,8 @@ class FoldModels:
 
     def _predict(
         self,
-        inputs: _core.Dataset,
-        data: _core.Dataset,
+        inputs: Covariates,
+        data: Covariates,
         rows: NDArray[np.int64],
         values: FloatArray,
     ) -> MediationPrediction:
@@ -282,7 +281,7 @@ class FoldModels:
         )
 
     def _outcome_means(
-        self, inputs: _core.Dataset, rows: NDArray[np.int64]
+        self, inputs: Covariates, rows: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
         """μ̂_a(M, x) at the rows' own mediators and p̂_a(x), each (m, 2)."""
         parts = [net.means(inputs, rows, self.threads) for net in self.outcome]
@@ -290,9 +289,7 @@ class FoldModels:
         mu = self.y_units.restore(np.mean([part[0] for part in parts], axis=0))
         return mu, np.column_stack([1 - treated, treated])
 
-    def _all_means(
-        self, data: _core.Dataset, rows: NDArray[np.int64], held: FloatArray
-    ) -> FloatArray:
+    def _all_means(self, data: Covariates, rows: NDArray[np.int64], held: FloatArray) -> FloatArray:
         """Means of all mediators under each treatment, in their units, shape (m, 2, J)."""
         x = data.gather(rows, _covariates_used(self.outcome, self.mediator, self.units.first))
         base = self.linear[0] + x @ self.linear[2:]
@@ -304,7 +301,7 @@ class FoldModels:
 class _OutcomeAt:
     """The outcome network at given rows' covariates and any mediators."""
 
-    def __init__(self, models: FoldModels, inputs: _core.Dataset, rows: NDArray[np.int64]) -> None:
+    def __init__(self, models: FoldModels, inputs: Covariates, rows: NDArray[np.int64]) -> None:
         self._models = models
         columns = np.unique(np.concatenate([net.inputs for net in models.outcome]))
         self._base = inputs.gather(rows, columns)
@@ -332,7 +329,7 @@ class _OutcomeAt:
 
 def _mediator_means(
     networks: tuple[TrainedNetwork, ...],
-    data: _core.Dataset,
+    data: Covariates,
     rows: NDArray[np.int64],
     threads: int,
 ) -> FloatArray:

@@ -14,6 +14,7 @@ from cstonet.data.columns import check_unique, describe, listing
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.design import Design
 from cstonet.data.formula import Selected
+from cstonet.data.matrix import Rows, is_sparse
 from cstonet.data.mediators import RawMediators
 from cstonet.data.treatment import Arms
 from cstonet.data.variables import Family, counted, numbers_as_text
@@ -68,6 +69,11 @@ def read_mediators(design: Design[Arms], raw: RawMediators) -> Mediators:
     arms = design.treatment
     if arms.kind != "binary":
         raise not_binary(arms.kind)
+    if is_sparse(design.X):
+        raise NotAvailableError(
+            "Mediation is not available with sparse covariates. Pass dense columns: fewer of "
+            "them, or all with X.toarray()."
+        )
     y, X, weights = design.y, design.X, design.weights
     order = {name: position for position, name in enumerate(raw.selected.columns)}
     columns = sorted(_columns(raw, weights), key=lambda column: order.get(column[0], len(order)))
@@ -80,7 +86,8 @@ def read_mediators(design: Design[Arms], raw: RawMediators) -> Mediators:
     values = np.column_stack([values for _, values, _ in columns])
     levels = tuple(levels for _, _, levels in columns)
     own, codes = counted(values, weights), counted(arms.codes, weights)
-    check_leaks(names, own, counted(y, weights), codes, counted(X, weights), design.covariates)
+    rows = Rows.counted(X, weights)
+    check_leaks(names, own, counted(y, weights), codes, rows, design.covariates)
     check_arms_of(names, own, codes, np.array([bool(found) for found in levels]))
     return Mediators(
         names=names,
@@ -111,8 +118,9 @@ def _columns(
             yield _labelled(raw, name, weights)
     if not numeric and not raw.selected.terms:
         return
+    columns: Any = raw.sources.numeric  # mediators are never on workers
     for name in numeric:
-        infinite = int(np.isinf(raw.sources.numeric[name].to_numpy()).sum())
+        infinite = int(np.isinf(columns[name].to_numpy()).sum())
         if infinite:
             raise InfiniteValuesError(
                 f"The mediator {name!r} is infinite in {infinite} of {len(raw.sources)} rows. "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cstonet.crossfit.fold import Fold, by_repetition, fold_labels, out_of_fold
 from cstonet.network.prediction import RowArrays
-from cstonet.network.training_data import Split
+from cstonet.network.training_data import Deal, Split
 from cstonet.search.scope import Adjustment
 
 # The fold of every row, in each of two repetitions.
@@ -28,15 +28,7 @@ class Said(RowArrays):
 
 
 def fold_of(index: int, repetition: int, number: int) -> Fold:
-    dealt = DEALT[repetition]
-    split = Split(
-        index=index,
-        repetition=repetition,
-        number=number,
-        fit=np.flatnonzero(dealt != number),
-        validation=np.array([], dtype=np.int64),
-        test=np.flatnonzero(dealt == number),
-    )
+    split = Split(index, repetition, number, Deal(DEALT[repetition].astype(np.uint8), folds=3))
     return Fold(split, Adjustment(), (), (), (), pd.DataFrame(), ())
 
 

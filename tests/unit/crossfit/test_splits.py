@@ -9,6 +9,7 @@ from cstonet.crossfit.splits import assign_folds, make_splits
 from cstonet.data.treatment import Arms
 from cstonet.errors import OneArmedError
 from cstonet.network.training_data import Split
+from cstonet.streams import Stream
 
 
 def splits_of(
@@ -143,3 +144,31 @@ def test_rows_of_weight_zero_leave_the_folds_of_the_others_alone():
         np.testing.assert_array_equal(part.fit, rows[other.fit])
         np.testing.assert_array_equal(part.validation, rows[other.validation])
         np.testing.assert_array_equal(np.intersect1d(part.test, rows), rows[other.test])
+
+
+def test_rows_are_those_of_lists_dealt_at_once(strata):
+    """The labels that a fit keeps stand for lists of rows, dealt stratum by stratum."""
+    trainable = np.arange(len(strata)) % 9 > 0
+    splits = splits_of(strata, 3, 0.2, seed=4, repeats=2, trainable=trainable)
+    for split in splits:
+        dealt = strata + 3 * ~trainable
+        labels = assign_folds(dealt, 3, Stream.FOLDS.generator(4, split.repetition))
+        train = np.flatnonzero(trainable & (labels != split.number))
+        rng = Stream.VALIDATION.generator(4, split.repetition, split.number)
+        held_out = np.zeros(len(train), dtype=bool)
+        for code in np.unique(strata[train]):
+            rows = rng.permutation(np.flatnonzero(strata[train] == code))
+            held_out[rows[: min(round(0.2 * len(rows)), len(rows) - 1)]] = True
+        np.testing.assert_array_equal(split.fit, train[~held_out])
+        np.testing.assert_array_equal(split.validation, train[held_out])
+        np.testing.assert_array_equal(split.known, train)
+        np.testing.assert_array_equal(split.test, np.flatnonzero(labels == split.number))
+
+
+def test_a_fit_keeps_little_of_its_rows():
+    """One byte per row and repetition, and a bit per row and fold; lists would be 80 bytes."""
+    strata = np.arange(8000) % 2
+    splits = splits_of(strata, 5, 0.2, seed=1, repeats=2)
+    deals = {id(split.deal): split.deal.labels.nbytes for split in splits}
+    assert sum(deals.values()) == 2 * 8000
+    assert sum(split.marks.nbytes for split in splits) == 10 * 6400 // 8

@@ -49,7 +49,7 @@ def test_columns_without_levels(values, says, frame, read_design):
 
 
 def test_data_must_be_a_frame(frame, read_design):
-    with pytest.raises(DataError, match="must be a pandas DataFrame, got dict"):
+    with pytest.raises(DataError, match=r"must be a pandas DataFrame, an Arrow table.*; got dict"):
         CausalStoNet.from_formula("y ~ treat | .", frame.to_dict())
     nested = frame.set_axis(pd.MultiIndex.from_product([["top"], frame.columns]), axis=1)
     with pytest.raises(DataError, match="MultiIndex"):

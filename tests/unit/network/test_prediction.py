@@ -1,4 +1,4 @@
-"""Predictions with one row per unit: averaged, joined, and partly replaced."""
+"""Predictions with one row per unit: averaged, put together, and partly replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cstonet.network.prediction import RowArrays, averaged, joined, with_rows
+from cstonet.network.prediction import RowArrays, averaged, put_together, with_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +52,11 @@ def test_weights_differ_from_row_to_row():
     assert_equal(averaged(parts), equal.level, equal.curve)
 
 
-def test_joined_parts_come_in_order():
+def test_parts_are_put_where_they_belong():
     whole = curves(6, 0)
     rows = [np.array([4, 1]), np.array([], dtype=np.int64), np.array([0, 5, 2, 3])]
-    parts = [Curves(whole.level[r], whole.curve[r]) for r in rows]
-    assert_equal(joined(parts, np.argsort(np.concatenate(rows))), whole.level, whole.curve)
+    parts = ((r, Curves(whole.level[r], whole.curve[r])) for r in rows)
+    assert_equal(put_together(parts, 6), whole.level, whole.curve)
 
 
 @pytest.mark.parametrize("rows", [[], [3], [4, 0]])

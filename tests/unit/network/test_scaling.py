@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from cstonet.network.moments import robust_bounds
 from cstonet.network.scaling import column_scaling
 
 
@@ -71,3 +73,57 @@ def test_weighted_moments_are_those_of_repeated_rows():
     repeated = column_scaling(np.repeat(x, times, axis=0), 6.0)
     np.testing.assert_allclose(weighted.center, repeated.center, rtol=0, atol=1e-14)
     np.testing.assert_allclose(weighted.inverse_scale, repeated.inverse_scale, rtol=1e-13)
+
+
+@pytest.fixture
+def in_many_parts(monkeypatch):
+    """Blocks so small that every matrix here has several."""
+    monkeypatch.setattr("cstonet.network.moments._AT_ONCE", 300)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_of_parts_are_merged(in_many_parts, order, weighted):
+    rng = np.random.default_rng(2)
+    X = np.asarray(rng.normal(100, 3, size=(200, 7)), order=order)
+    X[5, 3] = 1e5  # brought in
+    weights = rng.integers(0, 3, size=200).astype(float) if weighted else None
+    scaling = column_scaling(X, 6.0, weights)
+    tame = X.copy()
+    used = np.ones(200) if weights is None else weights
+    low, high = robust_bounds(X[used > 0][:, 3:4])
+    tame[:, 3] = np.clip(X[:, 3], low, high)
+    mean = np.average(tame, axis=0, weights=used)
+    spread = np.sqrt(np.average((tame - mean) ** 2, axis=0, weights=used))
+    # Sums of 200 terms in float64, on a level of 30 standard deviations.
+    np.testing.assert_allclose(scaling.center, mean, rtol=200 * np.finfo(float).eps)
+    np.testing.assert_allclose(1 / scaling.inverse_scale, spread, rtol=6000 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", [sparse.csc_array, sparse.csr_array, sparse.coo_matrix])
+def test_sparse_columns_are_scaled_as_dense_ones(in_many_parts, kind, weighted):
+    rng = np.random.default_rng(3)
+    X = rng.normal(2, 1, size=(150, 9)) * (rng.random((150, 9)) < np.linspace(0, 1, 9))
+    X[:, 8] += 5  # no zeros at all
+    X[2, 7:] = 1e4  # a wild value among many others, brought in
+    X[:2, 1] = 30.0  # rare values, left as they are
+    weights = rng.integers(0, 3, size=150).astype(float) if weighted else None
+    dense, found = column_scaling(X, 6.0, weights), column_scaling(kind(X), 6.0, weights)
+    tolerance = 150 * np.finfo(float).eps
+    np.testing.assert_allclose(found.center, dense.center, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found.inverse_scale, dense.inverse_scale, rtol=100 * tolerance)
+    # And the kernel reads the same numbers, in any order of rows.
+    rows, columns = rng.permutation(150), np.array([8, 0, 3, 1, 7])
+    actual = dense.dataset(kind(X), 0).gather(rows, columns)
+    expected = dense.dataset(X, 0).gather(rows, columns)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_entries_listed_twice_are_added():
+    X = sparse.csc_array(
+        (np.array([1.0, 2.0, 4.0]), np.array([3, 1, 3]), np.array([0, 3])), shape=(5, 1)
+    )
+    scaling = column_scaling(X, 6.0)
+    assert scaling.center[0] == pytest.approx(7 / 5)
+    assert X.nnz == 3  # the caller's matrix is left alone

@@ -93,7 +93,7 @@ def test_covariates_of_the_treatment_alone_are_adjusted_for_by_linear_terms(data
     # x1 and x2 have slopes as well: x3 must not stand in for what the outcome model lacks of them.
     linear = results.nuisances.linear
     assert linear.shape == (N, 3)
-    for column, name in zip(linear.T, ("x1", "x2", "x3"), strict=True):
+    for column, name in zip(linear[:].T, ("x1", "x2", "x3"), strict=True):
         np.testing.assert_allclose(np.corrcoef(column, data[name])[0, 1], 1, rtol=1e-6)
     united = adjusting(data, options, "union").nuisances.propensity
     assert results.nuisances.propensity.std() < united.std()

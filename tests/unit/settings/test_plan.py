@@ -14,6 +14,7 @@ from cstonet import CausalStoNet
 from cstonet.errors import OptionError
 from cstonet.network.spec import causal_network
 from cstonet.settings.options import SamplerOptions, StageOptions
+from cstonet.settings.plan import Problem, make_plan
 from cstonet.settings.presets import PRESETS, preset
 
 
@@ -207,3 +208,40 @@ def test_weights_are_those_of_the_unpruned_network():
     plan = plan_of(model, hidden=(7, 5), treatment_layer=1)
     assert plan.network.weights(6) == network_of(model, hidden=(7, 5), treatment_layer=1).n_weights
     assert plan.network.weights(2) == 2 * 7 + 7 * 5 + 5
+
+
+def test_the_cost_of_training_is_bounded_whatever_the_rows():
+    """Row visits grow much more slowly than rows, and so do the rows held out."""
+    options = preset("calibrated")
+    visits, held_out = [], []
+    for n in (20_000, 2_000_000):
+        problem = Problem(n, 10, "bernoulli", "gaussian", 1)
+        plan = make_plan(problem, options, preset="calibrated", seed=0)
+        for training in (plan.training, plan.search.training, plan.refitting):
+            assert training.epoch_rows <= 64 * training.batch_size
+        rows = min(plan.training.epoch_rows, n)
+        visits.append(plan.training.stages[0].epochs * rows)
+        held_out.append(plan.validation_fraction * n * (plan.folds - 1) / plan.folds)
+        assert plan.refitting.stages[0].epochs < plan.search.training.stages[0].epochs
+    assert 2 < visits[1] / visits[0] < 4  # (100)^(1/4), and what rounding adds
+    assert max(held_out) <= 2000 + 1e-6
+    assert plan_of(model_of(n=200), validation_fraction=0.3).validation_fraction == 0.3
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("n", [1000, 4000, 5000, 10_000, 12_000, 30_000])
+def test_a_budget_of_updates_is_spent_where_an_epoch_is_a_part_of_the_rows(n, more):
+    """Folds may have a row more or less than the plan counts."""
+    options = preset("calibrated")
+    plan = make_plan(
+        Problem(n, 10, "bernoulli", "gaussian", 1), options, preset="calibrated", seed=0
+    )
+    training, rows = plan.training, int(n * 0.8 * (1 - plan.validation_fraction))
+    rows += more
+    # Cut as the trainer does it.
+    part = math.ceil(rows / max(1, math.floor(rows / training.epoch_rows + 0.5)))
+    epochs = training.stages[0].epochs
+    updates = epochs * math.ceil(part / training.batch_size)
+    budget = options.updates * max(1, rows / 10_000) ** 0.25
+    # A row too many may make an incomplete minibatch of its own in every epoch.
+    assert budget - 1 <= updates < budget + 64 + epochs * (more > 0)

@@ -13,7 +13,7 @@ import cstonet as cs
 from cstonet import _core
 from cstonet.network.forward import ForwardPass
 from cstonet.network.scaling import column_scaling
-from cstonet.network.structure import Structure
+from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import OUTCOME, TREATMENT, TrainedNetwork
 from cstonet.search.scope import Adjustment, SearchScope
 from cstonet.settings.training_plan import resolve_training
@@ -47,7 +47,7 @@ def trained(quick_options, small_network):
         1,
     )[0]
     assert not result.failure
-    return TrainedNetwork.from_task(0, 0, spec, result), data, result
+    return TrainedNetwork.from_task(0, 0, Wiring.dense(spec), result, data), data, result
 
 
 def test_shape_of_a_network_with_several_outcomes(small_network):

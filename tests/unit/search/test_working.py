@@ -1,0 +1,77 @@
+"""Working networks: the rows they learn from, and the network they go on from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cstonet as cs
+from cstonet.network.structure import Structure
+from cstonet.network.training import Carried
+
+
+def test_a_network_carries_over_the_inputs_that_it_has():
+    carried = Carried(np.array([2, 5, 9]), result=None)
+    np.testing.assert_array_equal(carried.places(np.array([2, 3, 9, 11])), [0, -1, 2, -1])
+
+
+def test_what_a_structure_has_beyond_another():
+    one, other = Structure((1, 2), (3,)), Structure((2,), (3, 4, 5))
+    assert one.beyond(other) == 1
+    assert other.beyond(one) == 2
+    assert one.beyond(one) == 0
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return cs.datasets.simulation2(n=1500, p=8, seed=2)
+
+
+def test_a_search_on_few_rows_ends_by_looking_at_all(quick_options):
+    """Scores |z| are at most the root of the rows: those of 300 rows cannot reach those of all."""
+    rng = np.random.default_rng(4)
+    X, treat = rng.choice([-1.0, 1.0], size=(1500, 8)), rng.integers(2, size=1500)
+    y = 2 * X[:, 0] + treat + 0.3 * rng.standard_normal(1500)
+    options = quick_options(epochs=40, hidden=(8, 4))
+    few = replace(options.search, rows=300)
+    results = cs.CausalStoNet(y, treat, X).fit(options=options, search=few, seed=1)
+    moves = results.networks.search.query("covariate == 'x1' and model == 'outcome'")
+    assert (moves.query("move == 'grow'")["score"] <= np.sqrt(300)).all()
+    assert (moves.query("move == 'keep'")["score"] > np.sqrt(300)).all()
+    assert set(moves["move"]) == {"grow", "keep"}
+
+
+def test_rows_to_learn_from_are_spread_over_arms_and_outcomes(simulation, quick_options, trainer):
+    options = quick_options(epochs=2)
+    fits = trainer(simulation, options.replace(search=options.search), rows=200)
+    for rows, known in fits:
+        assert len(rows) == len(set(rows)) == 200
+        assert set(rows) <= set(known)
+        data = simulation.data
+        share, expected = data["treat"][rows].mean(), data["treat"][known].mean()
+        assert abs(share - expected) < 2 / 200  # a systematic sample, not a random one
+        for arm in (0, 1):
+            some, every = (data["y"][r][data["treat"][r] == arm] for r in (rows, known))
+            assert abs(np.median(some) - np.median(every)) < 0.1 * np.std(every)
+
+
+@pytest.fixture
+def trainer(monkeypatch):
+    """Rows that the working networks of a fit learn from, and those of their fold to fit."""
+    from cstonet.search import working
+
+    def run(simulation, options, rows):
+        seen = []
+        thinned = working._thinned
+
+        def watched(data, place, most):
+            seen.append((thinned(data, place, rows), place.split.fit))
+            return seen[-1][0]
+
+        monkeypatch.setattr(working, "_thinned", watched)
+        cs.fit(simulation.formula, simulation.data, options=options, seed=1, n_jobs=1)
+        return seen
+
+    return run
