@@ -21,22 +21,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from epochs import BATCH, HIDDEN, regression_data, with_epochs
 from peers import at_temperature
 from threadpoolctl import threadpool_limits
 
 import cstonet as cs
 from cstonet import _core
+from cstonet.network.scaling import Scaling
 from cstonet.settings.options import FitOptions
 from cstonet.settings.presets import preset
 
 RESULTS = Path(__file__).parent / "results" / "kernel.json"
 
-N, P, HIDDEN, BATCH = 4000, 1000, (32, 16, 8), 100
+N, P = 4000, 1000
 REPETITIONS = 9
 
 
@@ -61,44 +62,25 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def regression_data(n: int, p: int) -> pd.DataFrame:
-    """Numeric covariates, a treatment that depends on the first, an outcome on the first two."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(n, p)), columns=[f"x{j}" for j in range(1, p + 1)])
-    treat = rng.random(n) < 1 / (1 + np.exp(-frame["x1"].to_numpy()))
-    y = frame["x1"].to_numpy() + frame["x2"].to_numpy() * treat + rng.normal(size=n)
-    return pd.concat([pd.DataFrame({"y": y, "a": treat.astype(np.int64)}), frame], axis=1)
-
-
-def with_epochs(name: str, epochs: int) -> FitOptions:
-    """A preset's rules on the benchmark's network: one stage with the prior, nothing pruned."""
-    base = preset(name if name == "calibrated" else "paper:simulation1")
-    stage = next(stage for stage in base.training.stages if stage.prior != "none")
-    stage = replace(stage, epochs=epochs, prune=False)
-    # No rows are held out, so that an epoch is nothing but its minibatches.
-    training = replace(base.training, stages=(stage,), batch_size=BATCH, estimate_variance=False)
-    return base.replace(
-        training=training,
-        hidden=HIDDEN,
-        treatment_layer=2,
-        search=None,
-        starts=1,
-        folds=1,
-        repeats=1,
-        validation_fraction=0.0,
-    )
-
-
 class KernelTimer:
     """Within the context, measures the seconds spent in the kernel's entry points."""
 
-    ENTRIES = ("Dataset", "score_statistics", "train", "predict")
+    ENTRIES: tuple[tuple[object, str], ...] = (
+        (Scaling, "dataset"),
+        (_core.Dataset, "square_sums"),
+        (_core.Dataset, "score_statistics"),
+        (_core, "product_moments"),
+        (_core, "product_values"),
+        (_core, "train"),
+        (_core, "predict"),
+        (_core, "predict_received"),
+    )
 
     def __enter__(self) -> KernelTimer:
         self.seconds: Counter[str] = Counter()
-        self.originals = {name: getattr(_core, name) for name in self.ENTRIES}
-        for name, function in self.originals.items():
-            setattr(_core, name, self._timed(name, function))
+        self.originals = [(owner, name, getattr(owner, name)) for owner, name in self.ENTRIES]
+        for owner, name, function in self.originals:
+            setattr(owner, name, self._timed(name, function))
         return self
 
     def _timed(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
@@ -112,8 +94,8 @@ class KernelTimer:
         return timed
 
     def __exit__(self, *_: object) -> None:
-        for name, function in self.originals.items():
-            setattr(_core, name, function)
+        for owner, name, function in self.originals:
+            setattr(owner, name, function)
 
 
 def train_seconds(model: cs.CausalStoNet, options: FitOptions, n_jobs: int) -> float:

@@ -45,6 +45,26 @@ THREAD_VARIABLES = (
 )
 
 
+class Variables(Protocol):
+    """What a peer needs of a data set."""
+
+    @property
+    def y(self) -> FloatArray:
+        """Outcomes, (n,)."""
+
+    @property
+    def treat(self) -> NDArray[np.int64]:
+        """Treatments, (n,), 0 or 1."""
+
+    @property
+    def X(self) -> NDArray[np.floating[Any]]:
+        """Covariates, (n, p)."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether the outcome is 0 or 1."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """A data set and what is known about it.

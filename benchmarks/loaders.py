@@ -117,7 +117,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     return Problem(
         data=data,
         sample_ate=float(np.mean(y1 - y0)),
-        oracle=_aipw(y, treat, risks, propensity),
+        oracle=aipw(y, treat, risks, propensity),
     )
 
 
@@ -219,7 +219,7 @@ def _logistic_risk(X: FloatArray, y: FloatArray) -> FloatArray:
     return risk
 
 
-def _aipw(
+def aipw(
     y: FloatArray, treat: NDArray[np.int64], mu: FloatArray, propensity: FloatArray
 ) -> tuple[float, float]:
     """AIPW with these nuisances: estimate and standard error of the mean effect."""

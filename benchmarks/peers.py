@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from common import FORMULA, Z95, Estimate, Problem
+from common import FORMULA, Z95, Estimate, Problem, Variables
 
 import cstonet as cs
 from cstonet.estimators import Effects, Nuisances, estimate_target
@@ -149,7 +149,7 @@ class Peer:
 
     name: str
     modules: tuple[str, ...]
-    function: Callable[[Problem, int, int], Estimate]
+    function: Callable[[Variables, int, int], Estimate]
 
     @property
     def recipe(self) -> str:
@@ -166,16 +166,26 @@ class Peer:
         return self.function(problem, threads, seed)
 
 
-def doubleml_lightgbm(problem: Problem, threads: int, seed: int) -> Estimate:
+def doubleml_lightgbm(problem: Variables, threads: int, seed: int) -> Estimate:
     """DoubleML's interactive regression model with gradient boosting, 300 trees."""
+    return _boosted_regression(problem, _boosting(threads, seed), seed)
+
+
+def doubleml_lightgbm_small(problem: Variables, threads: int, seed: int) -> Estimate:
+    """The same with 100 trees of 8 leaves at the library's learning rate: the cheapest boosting."""
+    small = {"n_estimators": 100, "num_leaves": 8, "learning_rate": 0.1}
+    return _boosted_regression(problem, _boosting(threads, seed) | small, seed)
+
+
+def _boosted_regression(problem: Variables, boosting: dict[str, Any], seed: int) -> Estimate:
+    """DoubleML's interactive regression model with LightGBM of these settings."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    boosting = _boosting(threads, seed)
     outcome = LGBMClassifier if problem.binary else LGBMRegressor
     return _interactive_regression(problem, outcome(**boosting), LGBMClassifier(**boosting), seed)
 
 
-def doubleml_lightgbm_stopped(problem: Problem, threads: int, seed: int) -> Estimate:
+def doubleml_lightgbm_stopped(problem: Variables, threads: int, seed: int) -> Estimate:
     """The same with at most 300 trees: growth stops when a tenth of the rows no longer gains.
 
     Where treatment depends weakly on the covariates, all 300 trees give propensities worse than
@@ -215,7 +225,7 @@ def _boosting(threads: int, seed: int) -> dict[str, Any]:
     }
 
 
-def doubleml_lasso(problem: Problem, threads: int, seed: int) -> Estimate:
+def doubleml_lasso(problem: Variables, threads: int, seed: int) -> Estimate:
     """DoubleML's interactive regression model with the lasso, penalties by cross-validation."""
     from sklearn.linear_model import LassoCV, LogisticRegressionCV
     from sklearn.pipeline import make_pipeline
@@ -241,7 +251,7 @@ def doubleml_lasso(problem: Problem, threads: int, seed: int) -> Estimate:
     )
 
 
-def _interactive_regression(problem: Problem, ml_g: Any, ml_m: Any, seed: int) -> Estimate:
+def _interactive_regression(problem: Variables, ml_g: Any, ml_m: Any, seed: int) -> Estimate:
     """The cross-fitted AIPW of DoubleML with these learners."""
     from doubleml import DoubleMLData, DoubleMLIRM
 
@@ -260,7 +270,7 @@ def _interactive_regression(problem: Problem, ml_g: Any, ml_m: Any, seed: int) -
     )
 
 
-def econml_forest(problem: Problem, threads: int, seed: int) -> Estimate:
+def econml_forest(problem: Variables, threads: int, seed: int) -> Estimate:
     """EconML's causal forest: mean of its effects over the rows, with its own interval."""
     forest, X = _causal_forest(problem, threads, seed)
     inference = forest.ate_inference(X)
@@ -274,14 +284,14 @@ def econml_forest(problem: Problem, threads: int, seed: int) -> Estimate:
     )
 
 
-def econml_forest_dr(problem: Problem, threads: int, seed: int) -> Estimate:
+def econml_forest_dr(problem: Variables, threads: int, seed: int) -> Estimate:
     """EconML's causal forest: the doubly robust mean effect on the training rows."""
     forest, X = _causal_forest(problem, threads, seed)
     ate, se = float(np.squeeze(forest.ate_)), float(np.squeeze(forest.ate_stderr_))
     return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se, forest.effect(X).reshape(-1))
 
 
-def _causal_forest(problem: Problem, threads: int, seed: int) -> tuple[Any, Any]:
+def _causal_forest(problem: Variables, threads: int, seed: int) -> tuple[Any, Any]:
     """The fitted forest and the covariates it was fitted to."""
     from econml.dml import CausalForestDML
 
@@ -297,7 +307,7 @@ def _causal_forest(problem: Problem, threads: int, seed: int) -> tuple[Any, Any]
     return forest, X
 
 
-def bart(problem: Problem, threads: int, seed: int) -> Estimate:
+def bart(problem: Variables, threads: int, seed: int) -> Estimate:
     """BART with the treatment as a covariate: posterior of the mean effect over the rows."""
     from stochtree import BARTModel, OutcomeModel
 
@@ -335,6 +345,7 @@ PEERS = {
     peer.name: peer
     for peer in (
         Peer("doubleml-lightgbm", ("doubleml", "lightgbm"), doubleml_lightgbm),
+        Peer("doubleml-lightgbm-small", ("doubleml", "lightgbm"), doubleml_lightgbm_small),
         Peer(
             "doubleml-lightgbm-stopped",
             ("doubleml", "lightgbm", "sklearn.model_selection"),

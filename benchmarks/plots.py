@@ -1,4 +1,4 @@
-"""Pictures of the report: error against n, errors per family, coverage."""
+"""Pictures of the report: error against n, errors per family, coverage, cost."""
 
 from __future__ import annotations
 
@@ -133,6 +133,49 @@ def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
     axis.grid(alpha=0.3)
     _legend(figure, [axis])
     _save(figure, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points of one method, and bounds: points of which only is known that they lie higher."""
+
+    method: str
+    points: Sequence[tuple[float, float]]
+    bounds: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePanel:
+    """A plot of curves on two logarithmic axes, perhaps with the line y = x."""
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Curve]
+    diagonal: bool = False
+
+
+def plot_curves(panels: Sequence[CurvePanel], path: Path) -> None:
+    """Curves side by side, every method in the same colour; bounds are open triangles."""
+    methods = list(dict.fromkeys(curve.method for panel in panels for curve in panel.curves))
+    colours = {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(methods)}
+    figure, axes = _grid(len(panels), width=5.2, height=4.2, columns=2)
+    for axis, panel in zip(axes, panels, strict=True):
+        for curve in panel.curves:
+            style = {"color": colours[curve.method], "markersize": 5}
+            axis.plot(*_coordinates(curve.points), "o-", label=curve.method, **style)
+            axis.plot(*_coordinates(curve.bounds), "^", fillstyle="none", **style)
+        axis.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, xscale="log", yscale="log")
+        if panel.diagonal:
+            ends = axis.get_xlim()
+            axis.plot(ends, ends, "--", color="0.5", linewidth=1, scalex=False)
+        axis.grid(alpha=0.3)
+    _legend(figure, axes)
+    _save(figure, path)
+
+
+def _coordinates(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
 
 
 def _colours(panels: Sequence[Panel]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Tables and plots of the accuracy benchmarks, from their results files.
 
-Reads ``accuracy.jsonl``, ``timing.jsonl``, ``real.jsonl``, ``effects.jsonl``, ``dose.jsonl`` and
-``missing.jsonl`` of the results folder, as far as they are there, and writes ``REPORT.md`` with its
-pictures beside them.
+Reads ``accuracy.jsonl``, ``timing.jsonl``, ``real.jsonl``, ``effects.jsonl``, ``dose.jsonl``,
+``missing.jsonl`` and ``scale.jsonl`` of the results folder, as far as they are there, and writes
+``REPORT.md`` with its pictures beside them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,6 +20,7 @@ mpl.use("Agg")
 import dose
 import effects
 import missing
+import scale_report
 from common import RESULTS, Record, read_records
 from loaders import FAMILIES
 from metrics import (
@@ -35,6 +36,8 @@ from metrics import (
 )
 from peers import preset_of, recipe_of
 from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
+from scale_data import FILE
+from tables import markdown_table, number
 
 # Families whose outcomes have different units: errors are in standard deviations of the outcome.
 SCALED_FAMILIES = ("acic2019",)
@@ -77,22 +80,6 @@ robust mean effect); stochtree's BART with the treatment as a covariate (10 grow
 200 burn-in, 1000 draws), whose interval is that of the effect on the rows at hand. On Twins the
 oracle has the true propensity, and risks by logistic regression on both outcomes of all pairs.
 """
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A figure to so many significant digits, or a dash."""
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f}"
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, the first column of which is text."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def summary_table(summaries: Sequence[Summary], there: Sequence[float] = ()) -> str:
@@ -326,8 +313,11 @@ def write_report(folder: Path) -> Path:
     accuracy, timing, real = (
         read_records(folder / name) for name in ("accuracy.jsonl", "timing.jsonl", "real.jsonl")
     )
-    if not (accuracy or timing or real):
-        raise FileNotFoundError(f"{folder} holds no results: run accuracy.py or real.py first")
+    scale = read_records(folder / FILE)
+    if not (accuracy or timing or real or scale):
+        raise FileNotFoundError(
+            f"{folder} holds no results: run accuracy.py, real.py or scale.py first"
+        )
     text = [INTRODUCTION]
     if accuracy:
         text += simulation_section(accuracy, folder)
@@ -343,6 +333,8 @@ def write_report(folder: Path) -> Path:
     records = read_records(folder / "missing.jsonl")
     if records:
         text += missing_section(records, folder)
+    if scale:
+        text += scale_report.cost_section(scale, folder)
     path = folder / "REPORT.md"
     path.write_text("\n".join(part for part in text if part), encoding="utf-8")
     return path
