@@ -1,6 +1,7 @@
 #include "core/data.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -83,8 +84,10 @@ void Dataset::gather_run(std::span<const Index> rows, Index first_column, Panel&
   out.set_rows(std::ssize(rows));
   const Index width = out.columns();
   if (is_packed()) {
+    // The C library copies with the widest registers there are, whatever this file is compiled for.
     for (Index i = 0; i < std::ssize(rows); ++i)
-      std::ranges::copy(packed_->row(rows[i]).subspan(first_column, width), out.row(i).begin());
+      std::memcpy(out.row(i).data(), packed_->row(rows[i]).data() + first_column,
+                  width * sizeof(float));
   } else if (const auto* source = std::get_if<Source>(&source_)) {
     source->read_run(rows, first_column, out);
   } else {

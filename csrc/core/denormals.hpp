@@ -9,16 +9,38 @@
 
 namespace cstonet {
 
-// Holds for the rest of the calling thread's life.
-inline void flush_denormals() {
+// Whether the calling thread takes such numbers for zero, for as long as this object lives.
+class DenormalsAreZero {
+ public:
+  explicit DenormalsAreZero(bool on) : before_(control()) {
+    set(on ? before_ | kFlush : before_ & ~kFlush);
+  }
+  ~DenormalsAreZero() { set(before_); }
+  DenormalsAreZero(const DenormalsAreZero&) = delete;
+  DenormalsAreZero& operator=(const DenormalsAreZero&) = delete;
+
+ private:
 #if defined(__SSE2__)
-  constexpr unsigned flush_results = 0x8000, flush_operands = 0x0040;
-  _mm_setcsr(_mm_getcsr() | flush_results | flush_operands);
+  using Control = unsigned;
+  static constexpr Control kFlush = 0x8040;  // results and operands
+  static Control control() { return _mm_getcsr(); }
+  static void set(Control value) { _mm_setcsr(value); }
 #elif defined(__aarch64__) && defined(__GNUC__)
-  std::uint64_t control;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  asm volatile("msr fpcr, %0" : : "r"(control | (std::uint64_t{1} << 24)));
+  using Control = std::uint64_t;
+  static constexpr Control kFlush = Control{1} << 24;
+  static Control control() {
+    Control value;
+    asm volatile("mrs %0, fpcr" : "=r"(value));
+    return value;
+  }
+  static void set(Control value) { asm volatile("msr fpcr, %0" : : "r"(value)); }
+#else
+  using Control = unsigned;
+  static constexpr Control kFlush = 0;
+  static Control control() { return 0; }
+  static void set(Control) {}
 #endif
-}
+  Control before_;
+};
 
 }  // namespace cstonet

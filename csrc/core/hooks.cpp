@@ -1,16 +1,27 @@
 #include "core/hooks.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "core/denormals.hpp"
 
 namespace cstonet {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{40};
+
+}  // namespace
+
+void Hooks::look() {
+  if (!poll || stopped_by_poll_ || Clock::now() - last_look_ < kBetweenLooks) return;
+  // Whatever the poll calls is not ours, and may want the smallest numbers.
+  const DenormalsAreZero off(false);
+  if (poll(epochs_done.load())) stopped_by_poll_ = stop = true;
+  last_look_ = Clock::now();
+}
 
 void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(long)>& task) {
   if (count <= 0) return;
@@ -18,10 +29,10 @@ void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(l
   std::atomic<long> next{0};
   std::mutex mutex;
   std::condition_variable finished;
-  int running = static_cast<int>(std::min<long>(std::max(threads, 1), count));
+  long helping = 0;
 
   auto work = [&] {
-    flush_denormals();
+    const DenormalsAreZero on(true);
     for (long i = next++; i < count; i = next++) {
       try {
         hooks.check();
@@ -31,28 +42,42 @@ void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(l
         hooks.stop = true;  // the answer is lost: let the other tasks end early
       }
     }
+  };
+  auto help = [&] {
+    work();
     const std::lock_guard<std::mutex> lock(mutex);
-    --running;
+    --helping;
     finished.notify_one();
   };
 
+  const long helpers = std::min<long>(std::max(threads, 1), count) - 1;
   std::vector<std::thread> workers;
-  for (int i = 0, n = running; i < n; ++i) workers.emplace_back(work);
-
-  bool user_stop = false;
+  workers.reserve(helpers);
+  try {
+    for (long i = 0; i < helpers; ++i) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        ++helping;
+      }
+      workers.emplace_back(help);
+    }
+  } catch (const std::exception&) {  // no more threads are to be had: these must do
+    const std::lock_guard<std::mutex> lock(mutex);
+    --helping;
+  }
+  work();
   {
     std::unique_lock<std::mutex> lock(mutex);
-    while (running > 0) {
-      finished.wait_for(lock, std::chrono::milliseconds(40), [&] { return running == 0; });
-      if (user_stop || !hooks.poll) continue;
+    while (helping > 0) {
+      finished.wait_for(lock, kBetweenLooks / 2, [&] { return helping == 0; });
       lock.unlock();
-      if (hooks.poll(hooks.epochs_done.load())) user_stop = hooks.stop = true;
+      hooks.look();
       lock.lock();
     }
   }
   for (auto& worker : workers) worker.join();
 
-  if (user_stop) throw Interrupted();
+  if (hooks.stopped_by_poll()) throw Interrupted();
   // Tasks stopped because another failed report Interrupted; the cause is what the caller needs.
   for (const auto& failure : failures) {
     if (!failure) continue;

@@ -1,28 +1,43 @@
-// How a long run talks to its caller: workers count progress and look for a stop sign; the calling
-// thread polls. No Python here: the bindings supply `poll`.
+// How a long run talks to its caller: all threads count progress and look for a stop sign, the
+// calling thread among them polls. No Python here: the bindings supply `poll`.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "core/errors.hpp"
 
 namespace cstonet {
 
-struct Hooks {
+// Made by the thread that calls for the work.
+class Hooks {
+ public:
   std::atomic<long> epochs_done{0};
   std::atomic<bool> stop{false};
-  // Called by the waiting thread every few milliseconds with the epochs done; true means stop.
+  // Called by the calling thread every few milliseconds with the epochs done; true means stop.
   std::function<bool(long)> poll;
 
-  void check() const {
+  // Throws where the work is to end. Work in progress asks this every few milliseconds.
+  void check() {
+    if (std::this_thread::get_id() == caller_) look();
     if (stop.load(std::memory_order_relaxed)) throw Interrupted();
   }
+  // Polls if it is time to; for the calling thread.
+  void look();
+  bool stopped_by_poll() const { return stopped_by_poll_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::thread::id caller_ = std::this_thread::get_id();
+  Clock::time_point last_look_ = Clock::now();
+  bool stopped_by_poll_ = false;
 };
 
-// Runs task(0) .. task(count-1) on up to `threads` threads and waits, polling. The threads live
-// for this call only, so a process may fork before and after. The exception of the lowest-numbered
-// failed task is rethrown.
+// Runs task(0) .. task(count-1) on up to `threads` threads, the calling one among them, which polls
+// meanwhile. The others live for this call only, so a process may fork before and after; where one
+// cannot be started, there are fewer. The exception of the lowest-numbered failed task is rethrown.
 void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(long)>& task);
 
 }  // namespace cstonet

@@ -15,6 +15,9 @@ namespace {
 // Where there are more, parts of the rows are the tasks, each of which reads all its covariates
 // once. What is done depends on the shapes alone, not on the number of threads.
 constexpr Index kStoredProducts = Index{1} << 22;
+// Blocks of covariates that a task works through with the same room for its features: new room for
+// each would cost more than a few directions do.
+constexpr Index kBlocksPerTask = 8;
 constexpr Index kFewestRowsPerPart = Index{1} << 15, kMostParts = 16;
 
 Index parts_of(Index whole, Index part) { return (whole + part - 1) / part; }
@@ -56,14 +59,17 @@ class Sums {
       ProductBlock products(request_.products, request_.data, std::min(step_, rows_));
       weights_of[block] = weights(products, block * step_);
     });
-    constexpr Index width = FeatureBlock::kColumns;
-    run_tasks(parts_of(covariates_, width), request_.threads, hooks_, [&](long task) {
-      const Index first = task * width;
-      ScoreSums sums = empty(std::min(width, covariates_ - first));
+    constexpr Index width = FeatureBlock::kColumns, group = kBlocksPerTask * width;
+    run_tasks(parts_of(covariates_, group), request_.threads, hooks_, [&](long task) {
       const std::unique_ptr<FeatureBlock> features = blocks_.make();
-      for (Index block = 0; block < std::ssize(weights_of); ++block)
-        features->add(block * step_, *weights_of[block], first, sums, 0);
-      take(first, sums);
+      const Index end = std::min((task + 1) * group, covariates_);
+      for (Index first = task * group; first < end; first += width) {
+        hooks_.check();
+        ScoreSums sums = empty(std::min(width, end - first));
+        for (Index block = 0; block < std::ssize(weights_of); ++block)
+          features->add(block * step_, *weights_of[block], first, sums, 0);
+        take(first, sums);
+      }
     });
   }
 

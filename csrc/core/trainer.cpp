@@ -266,6 +266,7 @@ Trainer::Evaluation Trainer::evaluate(std::span<const Index> places, bool move) 
   total.squares.assign(blocks_.size(), 0.0);
   std::uint32_t stream = 1;  // that of the training batches is 0; here, 1 and the first row's place
   for (std::span<const Index> part : batches(places)) {
+    hooks_.check();
     load(part);
     forward(spec_, parameters_, batch_, states_);
     if (move) move_candidates(stream);

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.data.matrix import is_partitioned
+from cstonet.memory import available_bytes
 from cstonet.network.moments import DenseColumns, SparseColumns
 
 if TYPE_CHECKING:
@@ -37,14 +38,17 @@ class Scaling:
             Dense, with any strides and maybe mapped from a file, or ``scipy.sparse``: what is not
             stored then stays so; or partitions on a cluster.
         pack_bytes
-            A standardised copy is made if it takes no more; otherwise X is read in place.
+            A standardised copy is made if it takes no more, and no more than a quarter of the
+            memory that is left; otherwise X is read in place, with the same bits.
         """
         if is_partitioned(X):
             from cstonet.network.partitioned import PartitionedCovariates
 
             return PartitionedCovariates.of(X, self)
         if isinstance(X, np.ndarray):
-            return _core.Dataset(X, self.center, self.inverse_scale, self.limit, pack_bytes)
+            left = available_bytes()
+            most = pack_bytes if left is None else min(pack_bytes, left // 4)
+            return _core.Dataset(X, self.center, self.inverse_scale, self.limit, most)
         columns = compressed_columns(X)
         return _core.Dataset.compressed(
             columns.data,

@@ -15,6 +15,8 @@ from cstonet.search.predictors import NEGLIGIBLE, Scored, products_of
 
 # Effects that are put back side by side, in one pass over the covariates.
 _EFFECTS_AT_ONCE = 8
+# Covariates that are scored again after an admission, out of those that stood out before it.
+_MOST_LEADERS = 1000
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
@@ -168,8 +170,10 @@ class ScoreTests:
         if len(tested) + len(set(inside)) == self._covariates.columns:
             self.outside = self._spread(largest, tested)
         # What does not stand out now may do so once the admitted are fitted: in another round.
-        above = largest.excess(critical.of(tested)) > 0
-        z, tested = z[:, above], tested[above]
+        excess = largest.excess(critical.of(tested))
+        leading = np.sort(np.argsort(-excess, kind="stable")[:_MOST_LEADERS])
+        leading = leading[excess[leading] > 0]
+        z, tested = z[:, leading], tested[leading]
         while len(tested):
             self._look_beyond(z, tested, np.array(beyond, dtype=np.int64))
             best = self._best(z, tested, critical.of(tested))

@@ -171,7 +171,9 @@ class FitOptions:
     outlier_limit
         Standardised covariates are held within ± this.
     pack_bytes
-        Covariates are packed into a float32 copy up to this size, and read in place above it.
+        Covariates are packed into a float32 copy up to this size (and up to a quarter of the memory
+        that is left), and read in place above it; the answer is the same. ``"auto"``: 64 MB, or
+        512 MB where there are at most 20 000 rows, all of which are read again and again.
     imputations
         Imputations of missing covariates that the effects are averaged over.
     candidates
@@ -201,7 +203,7 @@ class FitOptions:
     clip: float = 0.01
     variance: VarianceChoice = "auto"
     outlier_limit: float = 6.0
-    pack_bytes: int = 64 * 2**20
+    pack_bytes: int | Auto = "auto"
     imputations: int = 20
     candidates: int = 50
     neighbours: Mapping[str, Sequence[str]] | Neighbours | None = None
@@ -225,7 +227,7 @@ class FitOptions:
         check_number(self, "validation_fraction", 0, 0.5, auto=True)
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance")
-        check_integer(self, "pack_bytes", 0, 2**62)
+        check_integer(self, "pack_bytes", 0, 2**62, auto=True)
         check_integer(self, "imputations", 2, 10_000)
         check_integer(self, "candidates", 2, 100_000)
         self._check_neighbours()

@@ -32,6 +32,9 @@ VALIDATION_SHARE, MOST_VALIDATION_ROWS = 0.1, 2000
 ROWS_FOR_WIDER = 1000, 20_000
 # Training rows that FitOptions.updates is meant for.
 ROWS_PER_UPDATES = 10_000
+# Up to so many rows, a copy of the covariates may take more bytes.
+ROWS_READ_AGAIN = 20_000
+PACKED_FEW_ROWS, PACKED_MANY_ROWS = 512 * 2**20, 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +245,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         clip=options.clip,
         variance=variance,
         outlier_limit=options.outlier_limit,
-        pack_bytes=options.pack_bytes,
+        pack_bytes=_pack_bytes(options, problem.rows),
         imputations=options.imputations,
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
@@ -254,6 +257,13 @@ def _validation_fraction(options: FitOptions, rows: float) -> float:
     if not isinstance(options.validation_fraction, str):
         return options.validation_fraction
     return min(VALIDATION_SHARE, MOST_VALIDATION_ROWS / rows)
+
+
+def _pack_bytes(options: FitOptions, rows: int) -> int:
+    """The largest copy of the covariates: a search among many rows reads few of them at a time."""
+    if not isinstance(options.pack_bytes, str):
+        return options.pack_bytes
+    return PACKED_MANY_ROWS if rows > ROWS_READ_AGAIN else PACKED_FEW_ROWS
 
 
 def _updates(updates: int, rows: int) -> int:

@@ -56,6 +56,7 @@ TEST_CASE("hooks: the calling thread polls with the progress while the tasks wor
   };
   run_tasks(2, 2, hooks, [&](long) {
     while (polls < 3) {
+      hooks.check();
       ++hooks.epochs_done;
       std::this_thread::yield();
     }
@@ -64,6 +65,45 @@ TEST_CASE("hooks: the calling thread polls with the progress while the tasks wor
   CHECK(on_caller);
   CHECK(ordered);
   CHECK(last > 0);
+}
+
+TEST_CASE("hooks: a single thread is the caller's own, which polls between its steps") {
+  Hooks hooks;
+  int polls = 0;
+  hooks.poll = [&](long) { return ++polls < 0; };
+  const std::thread::id caller = std::this_thread::get_id();
+  bool on_caller = true;
+  run_tasks(3, 1, hooks, [&](long) {
+    on_caller = on_caller && std::this_thread::get_id() == caller;
+    for (const int before = polls; polls == before;) hooks.check();
+  });
+  CHECK(on_caller);
+  CHECK(polls >= 3);
+}
+
+TEST_CASE("hooks: tasks take the smallest numbers for zero, their caller and its poll do not") {
+  volatile float tiny = 1e-40f;
+  const auto is_zero = [&] { return tiny * 1.0f == 0.0f; };
+  for (int threads : {1, 2}) {
+    Hooks hooks;
+    std::atomic<int> polls{0};
+    bool in_poll = true;
+    hooks.poll = [&](long) {
+      in_poll = in_poll && !is_zero();
+      ++polls;
+      return false;
+    };
+    std::atomic<bool> in_tasks{true};
+    run_tasks(threads, threads, hooks, [&](long) {
+      while (polls < 2) {
+        hooks.check();
+        if (!is_zero()) in_tasks = false;
+      }
+    });
+    CHECK(in_tasks);
+    CHECK(in_poll);
+    CHECK(!is_zero());
+  }
 }
 
 TEST_CASE("hooks: a poll that says stop ends every task and is the last poll") {
