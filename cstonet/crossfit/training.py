@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -88,19 +90,10 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     plan, place = job.plan, Workplace(split, job.plan.seed, job.network_id, threads, monitor.check)
     imputer = None if job.gaps is None else FoldImputer.fit(job.data, job.gaps, place)
     adjustment, wiring, moves, search = _wire(job, place, monitor, imputer)
-    epochs = plan.starts * sum(int(stage.epochs) for stage in job.training.stages)
     pool = None if imputer is None else imputer.draw(wiring.inputs)
-    results = train_starts(
-        place,
-        wiring,
-        job.training,
-        job.data if imputer is None else imputer.data,
-        range(plan.starts),
-        candidates=None if pool is None else pool.candidates,
-        progress=lambda done: monitor.advance(
-            split.index, SEARCH_UNITS + TRAIN_UNITS * done // max(epochs, 1)
-        ),
-    )
+    data = job.data if imputer is None else imputer.data
+    candidates = None if pool is None else pool.candidates
+    results = _train_all(job, place, wiring, data, candidates, monitor)
     starts = tuple(
         TrainedNetwork.from_task(split.index, start, wiring, result, job.data.covariates)
         for start, result in enumerate(results)
@@ -131,6 +124,32 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
             len(wiring.inputs),
         ),
     )
+
+
+def _train_all(
+    job: FoldJob,
+    place: Workplace,
+    wiring: Wiring,
+    data: TrainingData,
+    candidates: _core.Candidates | None,
+    monitor: Monitor,
+) -> list[_core.TaskResult]:
+    """Train the networks of a fold from every start: side by side where it has threads for that."""
+    starts = job.plan.starts
+    epochs = sum(int(stage.epochs) for stage in job.training.stages)
+
+    def train(numbers: Sequence[int]) -> list[_core.TaskResult]:
+        def advance(done: int) -> None:
+            share = (epochs * numbers[0] + done) / max(epochs * starts, 1)
+            monitor.advance(place.split.index, SEARCH_UNITS + int(TRAIN_UNITS * share))
+
+        return train_starts(
+            place, wiring, job.training, data, numbers, candidates=candidates, progress=advance
+        )
+
+    if place.threads > 1:
+        return train(range(starts))
+    return [done for (done,) in monitor.spread([partial(train, [k]) for k in range(starts)])]
 
 
 def _wire(

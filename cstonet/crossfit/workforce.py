@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -27,11 +27,20 @@ class Stopped(Exception):
 
 
 class Monitor:
-    """Progress of the folds, and the sign for them to stop."""
+    """Progress of the folds, the sign for them to stop, and who may help with them.
 
-    def __init__(self, folds: int) -> None:
+    Parameters
+    ----------
+    folds
+        How many there are.
+    pool
+        Threads that work on the folds, and are idle once no fold waits; None: nobody else.
+    """
+
+    def __init__(self, folds: int, pool: Executor | None = None) -> None:
         self.stop = threading.Event()
         self._done = [0] * folds
+        self._pool = pool
 
     def __reduce__(self) -> tuple[type[Monitor], tuple[int]]:
         # In another process it counts for itself: nobody there hears the sign to stop.
@@ -50,6 +59,19 @@ class Monitor:
     def finish(self, fold: int) -> None:
         """Count a fold as done that was trained where its progress is not heard of."""
         self._done[fold] = SEARCH_UNITS + TRAIN_UNITS
+
+    def spread(self, parts: Sequence[Callable[[], T]]) -> list[T]:
+        """What the parts of a fold's work return.
+
+        They are done one after the other, unless somebody is idle and takes one.
+        """
+        if self._pool is None or not parts:
+            return [part() for part in parts]
+        offered = [self._pool.submit(part) for part in parts[1:]]
+        done = [parts[0]()]
+        for part, offer in zip(parts[1:], offered, strict=True):
+            done.append(part() if offer.cancel() else offer.result())
+        return done
 
     def searching(self, fold: int) -> Callable[[int], None]:
         """What a search calls now and then: ever smaller steps towards the end of its part."""
@@ -117,10 +139,10 @@ class Workforce:
         """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all."""
         if self.engine is not None:
             return self.engine.run(tasks, self.progress)
-        monitor = Monitor(len(tasks))
         workers = min(self.threads, len(tasks))
         inner = max(1, self.threads // workers)
         with ThreadPoolExecutor(workers) as pool:
+            monitor = Monitor(len(tasks), pool)
             futures = [pool.submit(task, inner, monitor) for task in tasks]
             try:
                 _await(futures, monitor, self.progress)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
     from cstonet.network.covariates import Covariates
 
+# Bytes of a copy for which nobody asks how much memory is left.
+_SMALL_COPY = 64 * 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
@@ -38,8 +41,8 @@ class Scaling:
             Dense, with any strides and maybe mapped from a file, or ``scipy.sparse``: what is not
             stored then stays so; or partitions on a cluster.
         pack_bytes
-            A standardised copy is made if it takes no more, and no more than a quarter of the
-            memory that is left; otherwise X is read in place, with the same bits.
+            A standardised copy is made if it takes no more; otherwise X is read in place, with the
+            same bits. A large copy must not take more than a quarter of the memory that is left.
         """
         if is_partitioned(X):
             from cstonet.network.partitioned import PartitionedCovariates
@@ -47,7 +50,7 @@ class Scaling:
             return PartitionedCovariates.of(X, self)
         if isinstance(X, np.ndarray):
             left = available_bytes()
-            most = pack_bytes if left is None else min(pack_bytes, left // 4)
+            most = pack_bytes if left is None else min(pack_bytes, max(_SMALL_COPY, left // 4))
             return _core.Dataset(X, self.center, self.inverse_scale, self.limit, most)
         columns = compressed_columns(X)
         return _core.Dataset.compressed(

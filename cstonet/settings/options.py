@@ -171,9 +171,10 @@ class FitOptions:
     outlier_limit
         Standardised covariates are held within ± this.
     pack_bytes
-        Covariates are packed into a float32 copy up to this size (and up to a quarter of the memory
-        that is left), and read in place above it; the answer is the same. ``"auto"``: 64 MB, or
-        512 MB where there are at most 20 000 rows, all of which are read again and again.
+        Covariates are packed into a float32 copy up to this size, and read in place above it, with
+        the same answer. ``"auto"``: 64 MB, or 512 MB where there are at most 20 000 rows, all of
+        which are read again and again. More than 64 MB are packed only if they take less than a
+        quarter of the memory that is left.
     imputations
         Imputations of missing covariates that the effects are averaged over.
     candidates

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import cstonet as cs
 from cstonet import errors
-from cstonet.crossfit.workforce import Workforce, thread_count
+from cstonet.crossfit.workforce import Monitor, Workforce, thread_count
 
 
 def test_progress_is_reported(frame, options, capsys):
@@ -125,6 +126,43 @@ def test_threads_are_whole_numbers(n_jobs):
 def test_folds_share_the_threads(threads, inner):
     tasks = [lambda given, monitor, k=k: (k, given) for k in range(3)]
     assert Workforce(threads).run(tasks) == [(k, inner) for k in range(3)]
+
+
+def test_parts_of_a_fold_go_to_whoever_is_idle():
+    together = threading.Barrier(2, timeout=60)
+
+    def part(number):
+        together.wait()  # broken unless both are at work at the same time
+        return number, threading.get_ident()
+
+    def spreads(threads, monitor):
+        return monitor.spread([partial(part, 0), partial(part, 1)])
+
+    ((first, second), nothing) = Workforce(2).run([spreads, lambda threads, monitor: None])
+    assert (first[0], second[0], nothing) == (0, 1, None)
+    assert first[1] != second[1]
+
+
+def test_parts_of_a_fold_are_its_own_where_nobody_is_idle():
+    def spreads(threads, monitor):
+        return threading.get_ident(), monitor.spread([threading.get_ident] * 3)
+
+    for own, parts in [*Workforce(1).run([spreads] * 2), spreads(1, Monitor(1))]:
+        assert parts == [own] * 3
+    assert Monitor(1).spread([]) == []
+
+
+def test_a_part_that_fails_elsewhere_fails_the_fold():
+    together = threading.Barrier(2, timeout=60)
+
+    def fails():
+        together.wait()
+        raise errors.NumericalError("a part")
+
+    with pytest.raises(errors.NumericalError, match="a part"):
+        Workforce(2).run(
+            [lambda threads, monitor: monitor.spread([together.wait, fails]), lambda *_: None]
+        )
 
 
 def test_an_error_in_one_fold_stops_the_others():

@@ -245,3 +245,12 @@ def test_a_budget_of_updates_is_spent_where_an_epoch_is_a_part_of_the_rows(n, mo
     budget = options.updates * max(1, rows / 10_000) ** 0.25
     # A row too many may make an incomplete minibatch of its own in every epoch.
     assert budget - 1 <= updates < budget + 64 + epochs * (more > 0)
+
+
+@pytest.mark.parametrize(("n", "size"), [(20_000, 512), (20_001, 64)])
+def test_the_covariates_of_few_rows_may_be_copied_where_they_are_many(n, size):
+    problem = Problem(n, 10, "bernoulli", "gaussian", 1)
+    plan = make_plan(problem, preset("calibrated"), preset="calibrated", seed=0)
+    assert plan.pack_bytes == size * 2**20
+    options = preset("calibrated").replace(pack_bytes=7)
+    assert make_plan(problem, options, preset="calibrated", seed=0).pack_bytes == 7
