@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.structure import Model
 from cstonet.network.training_data import TrainingData, Workplace
-from cstonet.search.predictors import Scored
 from cstonet.search.scores import Candidate, Largest, ScoreTests
-from cstonet.search.working import Working, all_levels, weighted_tests
+from cstonet.search.working import weighted_tests, without_covariates
 
 # Covariates that each model admits before the rest is ranked.
 LEADERS = 4
@@ -91,22 +90,3 @@ def screen_rows(data: TrainingData, place: Workplace, size: int) -> Screened:
         "treatment": weighted_tests(data, covariates, working.treatment),
     }
     return screen(tests, size)
-
-
-def without_covariates(data: TrainingData, rows: NDArray[np.int64]) -> Working:
-    """What models without covariates leave of treatment and outcome, on some rows.
-
-    The treatment's model is its mean. The outcome's is a regression on the treatment, which gives
-    every arm its own mean, and to a dose a line.
-    """
-    weights = data.weights[rows].astype(np.float64)
-    treatment, outcome = data.treatment[rows], data.outcome[rows]
-    received = np.column_stack([np.ones(len(rows)), treatment])
-    root = np.sqrt(weights)[:, None]
-    slopes = np.linalg.lstsq(root * received, root * outcome, rcond=None)[0]
-    surprise = all_levels(treatment - np.average(treatment, axis=0, weights=weights))
-    modifiers = surprise.astype(np.float32)
-    return Working(
-        outcome=tuple(Scored(residual, modifiers) for residual in (outcome - received @ slopes).T),
-        treatment=tuple(Scored(residual) for residual in surprise.T),
-    )

@@ -170,9 +170,11 @@ class WorkingNetworks(Generic[PoolT]):
 
     def refit(self, structure: Structure) -> Working:
         """Train a working network on the supports and take its residuals and directions."""
-        wiring = Wiring.sparse(self._network, structure, self._treatment_units)
         start = _FIRST_SEARCH_START + self._refits
         self._refits += 1
+        if len(structure.inputs) == 0 and self._imputer is None and not self._network.continuous:
+            return without_covariates(self.data, self.rows)  # the arms' means need no network
+        wiring = Wiring.sparse(self._network, structure, self._treatment_units)
         previous = self._nearest(structure)
         pool = None if self._imputer is None else self._imputer.draw(wiring.inputs)
         result = self._train(wiring, start, previous, None if pool is None else pool.candidates)
@@ -269,6 +271,25 @@ def all_levels(surprise: NDArray[np.float64]) -> NDArray[np.float64]:
     if surprise.shape[1] == 1:
         return surprise
     return np.column_stack([surprise, -surprise.sum(axis=1)])
+
+
+def without_covariates(data: TrainingData, rows: NDArray[np.int64]) -> Working:
+    """What models without covariates leave of treatment and outcome, on some rows.
+
+    The treatment's model is its mean. The outcome's is a regression on the treatment, which gives
+    every arm its own mean, and to a dose a line.
+    """
+    weights = data.weights[rows].astype(np.float64)
+    treatment, outcome = data.treatment[rows], data.outcome[rows]
+    received = np.column_stack([np.ones(len(rows)), treatment])
+    root = np.sqrt(weights)[:, None]
+    slopes = np.linalg.lstsq(root * received, root * outcome, rcond=None)[0]
+    surprise = all_levels(treatment - np.average(treatment, axis=0, weights=weights))
+    modifiers = surprise.astype(np.float32)
+    return Working(
+        outcome=tuple(Scored(residual, modifiers) for residual in (outcome - received @ slopes).T),
+        treatment=tuple(Scored(residual) for residual in surprise.T),
+    )
 
 
 def weighted_tests(
