@@ -31,6 +31,8 @@ DoubleArray square_sums_of(const PyDataset& dataset, const IndexArray& rows, int
   return array_from_doubles(sums);
 }
 
+using Sums = std::span<const double>;
+
 // What score_sums and score_statistics are asked with.
 struct ScoreCall {
   const PyDataset& dataset;
@@ -62,7 +64,8 @@ struct ScoreCall {
   Index features() const { return mean_squares.empty() ? 1 : 2; }
   Index directions() const { return made.products.size(); }
 
-  // Calls take(covariate, direction, feature, Σ g f, Σ g² f²) for all of them.
+  // Calls take(feature, direction, first, Σ g f, Σ g² f²) with the sums of neighbouring covariates,
+  // for all of them.
   template <class Take>
   void run(const py::object& progress, Take&& take) const {
     const ScoreRequest request{.data = dataset.data,
@@ -78,31 +81,31 @@ struct ScoreCall {
       score_sums(request, hooks, [&](Index first, const ScoreSums& sums) {
         for (Index feature = 0; feature < features(); ++feature) {
           const FeatureSums& own = feature == 0 ? sums.linear : sums.square;
-          for (Index j = 0; j < sums.covariates; ++j)
-            for (Index k = 0; k < sums.directions; ++k)
-              take(first + j, k, feature, own.sum[k * sums.covariates + j],
-                   own.squares[k * sums.covariates + j]);
+          const auto of = [&](const std::vector<double>& part, Index k) {
+            return std::span(part).subspan(k * sums.covariates, sums.covariates);
+          };
+          for (Index k = 0; k < sums.directions; ++k)
+            take(feature, k, first, of(own.sum, k), of(own.squares, k));
         }
       });
     });
   }
 };
 
-DoubleArray score_sums_of(const PyDataset& dataset, const IndexArray& rows,
-                          const py::object& products,
-                          const std::optional<DoubleArray>& mean_squares,
-                          const std::optional<IndexArray>& covariates, int threads,
-                          const py::object& progress, const py::object& explained) {
+py::object score_sums_of(const PyDataset& dataset, const IndexArray& rows,
+                         const py::object& products, const std::optional<DoubleArray>& mean_squares,
+                         const std::optional<IndexArray>& covariates, int threads,
+                         const py::object& progress, const py::object& explained) {
   const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
   const Index q = std::ssize(call.covariates), size = q * call.directions();
-  DoubleArray out({call.features(), Index{2}, q, call.directions()});
+  DoubleArray out({call.features(), Index{2}, call.directions(), q});
   double* to = out.mutable_data();
-  call.run(progress, [&](Index j, Index k, Index feature, double sum, double squares) {
-    const Index at = 2 * feature * size + j * call.directions() + k;
-    to[at] = sum;
-    to[at + size] = squares;
+  call.run(progress, [&](Index feature, Index k, Index first, Sums sum, Sums squares) {
+    double* at = to + 2 * feature * size + k * q + first;
+    std::ranges::copy(sum, at);
+    std::ranges::copy(squares, at + size);
   });
-  return out;
+  return out.attr("swapaxes")(2, 3);
 }
 
 // How to make the covariates again elsewhere, for pickle: from the user's arrays, which several
@@ -120,19 +123,20 @@ py::tuple rebuilt(const py::object& self) {
                         py::make_tuple(k[0], k[1], k[2], d.data.rows(), k[3], k[4], d.limit));
 }
 
-FloatArray score_statistics(const PyDataset& dataset, const IndexArray& rows,
+py::object score_statistics(const PyDataset& dataset, const IndexArray& rows,
                             const py::object& products,
                             const std::optional<DoubleArray>& mean_squares,
                             const std::optional<IndexArray>& covariates, int threads,
                             const py::object& progress, const py::object& explained) {
   const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
   const Index q = std::ssize(call.covariates);
-  FloatArray out({call.features(), q, call.directions()});
+  FloatArray out({call.features(), call.directions(), q});
   float* to = out.mutable_data();
-  call.run(progress, [&](Index j, Index k, Index feature, double sum, double squares) {
-    to[(feature * q + j) * call.directions() + k] = score(sum, squares);
+  call.run(progress, [&](Index feature, Index k, Index first, Sums sum, Sums squares) {
+    float* at = to + (feature * call.directions() + k) * q + first;
+    std::ranges::transform(sum, squares, at, score);
   });
-  return out;
+  return out.attr("swapaxes")(1, 2);
 }
 
 py::tuple trained_on(const py::object& self, const IndexArray& inputs) {

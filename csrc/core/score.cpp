@@ -130,10 +130,6 @@ void score_sums(const ScoreRequest& request, Hooks& hooks, const TakeSums& take)
   Sums(request, hooks).run(take);
 }
 
-float score(double sum, double squares) {
-  return squares > 0.0 ? static_cast<float>(sum / std::sqrt(squares)) : 0.0f;
-}
-
 namespace {
 
 std::vector<double> square_sums(const Compressed& source, std::span<const Index> rows) {

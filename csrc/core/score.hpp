@@ -11,6 +11,7 @@
 // these are. Rows are read in blocks, in their order, so that memory does not grow with them.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <span>
 #include <vector>
@@ -57,7 +58,9 @@ using TakeSums = std::function<void(Index first, const ScoreSums& sums)>;
 void score_sums(const ScoreRequest& request, Hooks& hooks, const TakeSums& take);
 
 // z of a pair of sums; a feature that vanishes scores zero.
-float score(double sum, double squares);
+inline float score(double sum, double squares) {
+  return squares > 0.0 ? static_cast<float>(sum / std::sqrt(squares)) : 0.0f;
+}
 
 // Σ x² over the rows, of every covariate of the data. Additive over rows as well.
 std::vector<double> square_sums(const Dataset& data, std::span<const Index> rows, int threads,

@@ -16,7 +16,7 @@ from cstonet.search.predictors import NEGLIGIBLE, Scored, products_of
 # Effects that are put back side by side, in one pass over the covariates.
 _EFFECTS_AT_ONCE = 8
 # Covariates that are scored again after an admission, out of those that stood out before it.
-_MOST_LEADERS = 1000
+_MOST_LEADERS = 200
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
@@ -117,9 +117,12 @@ class ScoreTests:
         return self._largest(self._magnitudes(np.asarray(covariates, dtype=np.int64)))
 
     def _largest(self, z: NDArray[np.float32]) -> Largest:
+        # Direction by direction: the scores of one stand together.
+        best = [np.maximum(z[0, :, k], z[1, :, k]) for k in range(z.shape[2])]
+        simple = [values for values, main in zip(best, self._main, strict=True) if main]
         return Largest(
-            overall=np.maximum(z[0], z[1]).max(axis=1).astype(np.float64),
-            main=z[:, :, self._main].max(axis=(0, 2)).astype(np.float64),
+            overall=np.maximum.reduce(best).astype(np.float64),
+            main=np.maximum.reduce(simple).astype(np.float64),
         )
 
     def _spread(self, largest: Largest, covariates: NDArray[np.int64]) -> Largest:
@@ -171,8 +174,10 @@ class ScoreTests:
             self.outside = self._spread(largest, tested)
         # What does not stand out now may do so once the admitted are fitted: in another round.
         excess = largest.excess(critical.of(tested))
-        leading = np.sort(np.argsort(-excess, kind="stable")[:_MOST_LEADERS])
-        leading = leading[excess[leading] > 0]
+        leading = np.flatnonzero(excess > 0)
+        if len(leading) > _MOST_LEADERS:
+            order = np.argsort(-excess[leading], kind="stable")
+            leading = np.sort(leading[order[:_MOST_LEADERS]])
         z, tested = z[:, leading], tested[leading]
         while len(tested):
             self._look_beyond(z, tested, np.array(beyond, dtype=np.int64))
