@@ -34,7 +34,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed $(VENV)/test test-cpp
 	$(PY) -m pytest -m "not slow"
 
-test-slow: $(VENV)/installed $(VENV)/test test-cpp
+test-slow: $(VENV)/installed $(VENV)/test $(VENV)/ray test-cpp
 	$(PY) -m pytest
 
 test-cpp: $(VENV)/ready
@@ -83,7 +83,7 @@ $(VENV)/installed: $(VENV)/ready $(NATIVE)
 	@touch $@
 
 # One rule for every extra of pyproject.toml that a target above asks for.
-$(addprefix $(VENV)/,test lint coverage docs bench): $(VENV)/%: $(VENV)/ready
+$(addprefix $(VENV)/,test lint coverage docs bench ray): $(VENV)/%: $(VENV)/ready
 	@$(PY) .ci/requirements.py $* > $(VENV)/requirements-$*.txt
 	@$(PIP) -r $(VENV)/requirements-$*.txt
 	@touch $@

@@ -219,9 +219,14 @@ def _named_errors() -> Iterator[None]:
     """Errors of joblib's backends under this package's names."""
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    lost: tuple[type[Exception], ...] = (BrokenProcessPool,)
+    if "ray" in sys.modules:
+        from ray.exceptions import RayActorError, WorkerCrashedError
+
+        lost += RayActorError, WorkerCrashedError
     try:
         yield
-    except BrokenProcessPool as error:
+    except lost as error:
         raise WorkerLostError(
             "A worker process ended before its fold was done; it may have run out of memory, or "
             f"was killed. Nothing of the fit is kept. Fit again, with fewer workers (n_jobs) if "
