@@ -108,17 +108,31 @@ def _of_machine() -> int | None:
         return None
 
 
+# Where control groups of the second and of the first version tell their limit and their use, and
+# what they call pages of files that are given up when somebody needs the room.
+_GROUP_FILES = (
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    (
+        "/sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
 def _of_group() -> int | None:
-    """What the control group of a container leaves."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        most, used = (
-            (folder / name).read_text(encoding="ascii").strip()
-            for name in ("memory.max", "memory.current")
-        )
-        return None if most == "max" else int(most) - int(used)
-    except (OSError, ValueError):
-        return None
+    """What the control group of a container leaves, the one that it sees as its top."""
+    for folder, most, used, freed in _GROUP_FILES:
+        try:
+            limit, current = (
+                int((Path(folder) / name).read_text(encoding="ascii")) for name in (most, used)
+            )
+            pages = (Path(folder) / "memory.stat").read_text(encoding="ascii").split()
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+        return limit - current + int(dict(zip(pages[::2], pages[1::2], strict=False)).get(freed, 0))
+    return None
 
 
 def _of_process() -> int | None:

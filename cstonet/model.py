@@ -200,8 +200,9 @@ class CausalStoNet:
         began = time.perf_counter()
         plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
         threads, analysis, design = thread_count(n_jobs), self.analysis, self.design
-        # Where the data are on workers, folds stay here and ask them.
-        engine = None if is_partitioned(design.X) else choose_engine(backend, n_jobs)
+        engine = choose_engine(backend, n_jobs)
+        if is_partitioned(design.X):
+            engine = None  # the data are on workers: folds stay here and ask them
         design.treatment.check_folds(plan.folds, design.weights)
         needs = sizes(design.X)
         with explained("training", needs), progress_reporter(progress) as report:

@@ -38,6 +38,7 @@ struct ScoreCall {
   const PyDataset& dataset;
   std::vector<Index> rows, covariates;
   std::vector<double> mean_squares;
+  bool with_squares;
   PyProducts made;
   int threads;
   std::vector<Index> others;
@@ -49,6 +50,7 @@ struct ScoreCall {
       : dataset(data),
         rows(rows_from_array(listed_rows, data.data)),
         covariates(data.data.columns()),
+        with_squares(squares.has_value()),
         made(products_from_python(products)),
         threads(count) {
     std::iota(covariates.begin(), covariates.end(), Index{0});
@@ -61,7 +63,7 @@ struct ScoreCall {
     require(squares->size() == data.data.columns(), "one mean square per covariate");
     for (Index j : covariates) mean_squares.push_back(squares->data()[j]);
   }
-  Index features() const { return mean_squares.empty() ? 1 : 2; }
+  Index features() const { return with_squares ? 2 : 1; }
   Index directions() const { return made.products.size(); }
 
   // Calls take(feature, direction, first, Σ g f, Σ g² f²) with the sums of neighbouring covariates,
@@ -139,10 +141,6 @@ py::object score_statistics(const PyDataset& dataset, const IndexArray& rows,
   return out.attr("swapaxes")(1, 2);
 }
 
-py::tuple trained_on(const py::object& self, const IndexArray& inputs) {
-  return py::make_tuple(self, inputs);
-}
-
 }  // namespace
 
 void register_data(py::module_& m) {
@@ -172,7 +170,9 @@ void register_data(py::module_& m) {
       .def("score_statistics", score_statistics, py::arg("rows"), py::arg("products"),
            py::arg("mean_squares").none(true), py::arg("covariates").none(true), py::arg("threads"),
            py::arg("progress") = py::none(), py::arg("explained") = py::none())
-      .def("trained_on", trained_on, py::arg("inputs"))
+      .def(
+          "trained_on", [](const py::object& self, const IndexArray&) { return self; },
+          py::arg("inputs"))
       .def("__reduce__", rebuilt);
 }
 

@@ -38,8 +38,12 @@ void silence_visible(const LayerSpec& layer, Panel& signal) {
 }  // namespace
 
 void Products::validate(const Dataset& data) const {
-  if (network)
+  if (network) {
     require(std::ssize(network->inputs) == network->spec.inputs, "one covariate per network input");
+    for (Index input : network->inputs)
+      require(input >= 0 && input < data.columns(),
+              "a network reads a covariate that is not there");
+  }
   const Index slopes =
       network ? network->spec.visible_columns() * network->spec.layers[0].units() : 0;
   for (const Direction& d : directions) {

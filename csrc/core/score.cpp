@@ -18,6 +18,8 @@ constexpr Index kStoredProducts = Index{1} << 22;
 // Blocks of covariates that a task works through with the same room for its features: new room for
 // each would cost more than a few directions do.
 constexpr Index kBlocksPerTask = 8;
+// Sums of one kind, of all parts of the rows: 8 MB of each of the four. More covariates take turns.
+constexpr Index kSumsAtOnce = Index{1} << 20;
 constexpr Index kFewestRowsPerPart = Index{1} << 15, kMostParts = 16;
 
 Index parts_of(Index whole, Index part) { return (whole + part - 1) / part; }
@@ -75,21 +77,31 @@ class Sums {
 
   void by_rows(const TakeSums& take) {
     const Index parts = std::clamp<Index>(rows_ / kFewestRowsPerPart, 1, kMostParts);
+    const Index width = FeatureBlock::kColumns;
+    const Index blocks =
+        kSumsAtOnce / (parts * std::max<Index>(request_.products.size(), 1) * width);
+    const Index group = std::max<Index>(blocks, 1) * width;
+    for (Index first = 0; first < covariates_; first += group)
+      by_rows(take, parts, first, std::min(first + group, covariates_));
+  }
+
+  // The sums of the covariates from `begin` to `end`, by parts of the rows.
+  void by_rows(const TakeSums& take, Index parts, Index begin, Index end) {
     const Index rows = parts_of(parts_of(rows_, parts), step_) * step_;  // of each
     std::vector<std::optional<ScoreSums>> sums(parts_of(rows_, rows));
     run_tasks(std::ssize(sums), request_.threads, hooks_, [&](long part) {
-      ScoreSums& own = sums[part].emplace(empty(covariates_));
+      ScoreSums& own = sums[part].emplace(empty(end - begin));
       ProductBlock products(request_.products, request_.data, step_);
       const std::unique_ptr<FeatureBlock> features = blocks_.make();
       for (Index row = part * rows; row < std::min((part + 1) * rows, rows_); row += step_) {
         hooks_.check();
         const Weights own_weights = weights(products, row);
-        for (Index first = 0; first < covariates_; first += FeatureBlock::kColumns)
-          features->add(row, own_weights, first, own, first);
+        for (Index first = begin; first < end; first += FeatureBlock::kColumns)
+          features->add(row, own_weights, first, own, first - begin);
       }
     });
     for (Index part = 1; part < std::ssize(sums); ++part) sums[0]->add(*sums[part]);
-    take(0, *sums[0]);
+    take(begin, *sums[0]);
   }
 
   const ScoreRequest& request_;
@@ -132,10 +144,12 @@ void score_sums(const ScoreRequest& request, Hooks& hooks, const TakeSums& take)
 
 namespace {
 
-std::vector<double> square_sums(const Compressed& source, std::span<const Index> rows) {
+std::vector<double> square_sums(const Compressed& source, std::span<const Index> rows,
+                                Hooks& hooks) {
   std::vector<double> times(source.rows, 0.0), sums(source.columns);
   for (Index row : rows) times[row] += 1.0;
   for (Index j = 0; j < source.columns; ++j) {
+    hooks.check();
     const double x0 = source.zero(j);
     sums[j] = x0 * x0 * static_cast<double>(rows.size());
     for (Index e = source.first(j); e < source.first(j + 1); ++e) {
@@ -150,7 +164,7 @@ std::vector<double> square_sums(const Compressed& source, std::span<const Index>
 
 std::vector<double> square_sums(const Dataset& data, std::span<const Index> rows, int threads,
                                 Hooks& hooks) {
-  if (const Compressed* source = data.compressed()) return square_sums(*source, rows);
+  if (const Compressed* source = data.compressed()) return square_sums(*source, rows, hooks);
   constexpr Index width = FeatureBlock::kColumns, step = 256;
   const Index m = std::ssize(rows),
               parts = std::clamp<Index>(m / kFewestRowsPerPart, 1, kMostParts);

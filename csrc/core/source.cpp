@@ -94,8 +94,9 @@ float Compressed::value(Index entry, Index column) const {
 
 void Compressed::validate() const {
   require(first(0) == 0, "a sparse matrix begins with its first entry");
-  for (Index j = 0; j < columns; ++j) {
+  for (Index j = 0; j < columns; ++j)
     require(first(j) <= first(j + 1), "columns of a sparse matrix follow each other");
+  for (Index j = 0; j < columns; ++j) {
     for (Index e = first(j); e < first(j + 1); ++e)
       require(row(e) >= 0 && row(e) < rows && (e == first(j) || row(e - 1) < row(e)),
               "rows of a sparse matrix ascend within a column");

@@ -117,7 +117,7 @@ void Trainer::resume(const TaskResult& previous) {
     theta.bias = from.bias;
   }
   optimizer_.resume(previous.optimizer, previous.parameters, problem_.carried);
-  variances_ = previous.variances;
+  if (options_.estimate_variance) variances_ = previous.variances;
 }
 
 std::span<const Index> Trainer::next_rows() {

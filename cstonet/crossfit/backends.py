@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -87,9 +88,7 @@ def _check_registered(name: str) -> None:
     from joblib.parallel import BACKENDS
 
     if name == RAY and name not in BACKENDS:
-        from ray.util.joblib import register_ray
-
-        register_ray()
+        import_module("ray.util.joblib").register_ray()
     if name not in BACKENDS:
         known = sorted({*BACKENDS, *_PACKAGES, THREADS})
         raise OptionError(
@@ -221,9 +220,8 @@ def _named_errors() -> Iterator[None]:
 
     lost: tuple[type[Exception], ...] = (BrokenProcessPool,)
     if "ray" in sys.modules:
-        from ray.exceptions import RayActorError, WorkerCrashedError
-
-        lost += RayActorError, WorkerCrashedError
+        of_ray = import_module("ray.exceptions")
+        lost += of_ray.RayActorError, of_ray.WorkerCrashedError
     try:
         yield
     except lost as error:

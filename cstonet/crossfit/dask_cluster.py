@@ -14,15 +14,12 @@ from typing import Any, TypeVar
 
 from distributed import Client, Future, as_completed, get_worker
 
-from cstonet.cluster_client import check_workers, lost_for_good, named_errors
+from cstonet.cluster_client import ATTEMPTS, check_workers, lost_for_good, named_errors
 from cstonet.crossfit.parcels import Parcel, Returned, in_common, pack, run_parcel, unpack
 from cstonet.crossfit.progress import Progress
 from cstonet.crossfit.workforce import Monitor, Stopped, Task
 
 T = TypeVar("T")
-
-# How often data that were lost with their last worker are sent again.
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class DaskEngine:
         common, monitor = in_common(tasks), Monitor(len(tasks))
         waiting = {parcel.number: parcel for parcel in pack(tasks, common)}
         returned: list[Returned[Any]] = []
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             # Closed here and now: an error's traceback would keep the iterator, and folds, alive.
             with closing(self._each(common, list(waiting.values()))) as parts:
                 for part in parts:
@@ -54,7 +51,7 @@ class DaskEngine:
                         progress(monitor.done, monitor.total)
             if not waiting:
                 return unpack(returned)
-        raise lost_for_good(f"the data were lost with the last worker {_ATTEMPTS} times")
+        raise lost_for_good(f"the data were lost with the last worker {ATTEMPTS} times")
 
     def _each(
         self, common: tuple[object, ...], parcels: list[Parcel]

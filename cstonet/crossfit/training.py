@@ -95,7 +95,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     candidates = None if pool is None else pool.candidates
     results = _train_all(job, place, wiring, data, candidates, monitor)
     starts = tuple(
-        TrainedNetwork.from_task(split.index, start, wiring, result, job.data.covariates)
+        TrainedNetwork.from_task(split.index, start, wiring, result)
         for start, result in enumerate(results)
         if not result.failure
     )

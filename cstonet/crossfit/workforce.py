@@ -41,6 +41,7 @@ class Monitor:
         self.stop = threading.Event()
         self._done = [0] * folds
         self._pool = pool
+        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Monitor], tuple[int]]:
         # In another process it counts for itself: nobody there hears the sign to stop.
@@ -54,7 +55,8 @@ class Monitor:
     def advance(self, fold: int, units: int) -> None:
         """Set a fold's progress; it never goes back."""
         self.check()
-        self._done[fold] = max(self._done[fold], units)
+        with self._lock:  # two starts of a fold may be at work
+            self._done[fold] = max(self._done[fold], units)
 
     def finish(self, fold: int) -> None:
         """Count a fold as done that was trained where its progress is not heard of."""

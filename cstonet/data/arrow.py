@@ -23,6 +23,7 @@ from cstonet.errors import DataError, MissingPackageError
 _VALUES_AT_ONCE = 2**21
 # Bytes of a Parquet column read at a time, where its row groups are large.
 _BUFFER = 2**20
+_PANDAS_COPIES_LATE = int(pd.__version__.split(".")[0]) >= 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,12 @@ class ArrowTable:
         others = pa.Table.from_batches(kept, schema=schema).unify_dictionaries().to_pandas()
         del kept
         pa.default_memory_pool().release_unused()
-        return pd.concat([frame, others], axis=1) if rest else frame
+        if not rest:
+            return frame
+        # From pandas 3 on nothing is copied unless it changes, and nobody may ask for it.
+        lazily: dict[str, Any] = {} if _PANDAS_COPIES_LATE else {"copy": False}
+        joined: pd.DataFrame = pd.concat([frame, others], axis=1, **lazily)
+        return joined
 
 
 def open_table(data: object) -> ArrowTable | None:

@@ -34,7 +34,7 @@ def is_sparse(X: Any) -> bool:
 
 def is_partitioned(X: Any) -> TypeGuard[PartitionedMatrix]:
     """Whether X is on the workers of a cluster."""
-    return hasattr(X, "not_finite")
+    return hasattr(type(X), "on_workers")
 
 
 def parts(X: Matrix) -> Iterator[tuple[slice, slice]]:

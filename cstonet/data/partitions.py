@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,8 @@ class PartitionedMatrix:
     dtype: np.dtype[Any]
     width: int
     derived: dict[type, Any] = field(default_factory=dict)
+    # Tells it from a matrix that is at hand, without an import of this module.
+    on_workers: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,19 +70,25 @@ class PartitionedMatrix:
         each
             Further arguments, one per part.
         """
-        return self.compute([self.submit(function, k, *given) for k, given in self._given(each)])
+        return self.compute(
+            lambda: [self.submit(function, k, *given) for k, given in self._given(each)]
+        )
 
     def submit(self, function: Callable[..., Any], part: int, *given: Any) -> Any:
         """A future of what a function gives of one part."""
         return self.client.submit(function, self.parts[part], *given, pure=False)
 
-    def compute(self, futures: list[Any]) -> list[Any]:
-        """Values of futures, under the names that this package has for what may go wrong."""
-        from cstonet.cluster_client import named_errors
+    def compute(self, submit: Callable[[], list[Any]]) -> list[Any]:
+        """Values of futures, under the names that this package has for what may go wrong.
 
-        with named_errors(self.client):
-            values: list[Any] = self.client.gather(futures)
-        return values
+        Parameters
+        ----------
+        submit
+            Makes the futures. It is asked again if what they were sent is lost with a worker.
+        """
+        from cstonet.cluster_client import gathered
+
+        return gathered(self.client, submit)
 
     def _given(self, each: tuple[Sequence[Any], ...]) -> list[tuple[int, tuple[Any, ...]]]:
         return [(k, tuple(argument[k] for argument in each)) for k in range(len(self.parts))]
@@ -106,7 +114,7 @@ class PartitionedMatrix:
         chosen = np.arange(self.width)[columns]
         cut = self.cut(numbered)
         parts = [k for k, (here, _) in enumerate(cut) if len(here)]
-        found = self.compute([self.submit(_taken, k, cut[k][1], chosen) for k in parts])
+        found = self.compute(lambda: [self.submit(_taken, k, cut[k][1], chosen) for k in parts])
         out = np.empty((len(numbered), len(chosen)), dtype=self.dtype)
         for k, values in zip(parts, found, strict=True):
             out[cut[k][0]] = values

@@ -171,7 +171,8 @@ class RawData:
         if isinstance(frame, SparseColumns):
             sources = Sources(replace(frame, index=index), pd.DataFrame(index=index))
         else:
-            frame = frame.set_axis(index) if source == "array" else frame
+            if source == "array":
+                frame.index = index  # a frame of our own; set_axis would copy it under pandas 2
             sources = Sources.select(frame, columns, ())
         treatment = Vector.from_values(treat, "treat", index)
         return cls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import tempfile
@@ -46,7 +47,8 @@ def _mapped(shape: tuple[int, int], dtype: DTypeLike, size: int) -> NDArray[np.f
             # Reserved, not only announced: a page that cannot be written would kill the process.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
+            # No np.memmap: other processes would look for the file by its name.
+            return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
     except OSError as error:
         free = shutil.disk_usage(folder).free
         raise NotEnoughSpaceError(

@@ -85,11 +85,10 @@ class Covariates(Protocol):
     ) -> NDArray[np.float32]:
         """Scores Σ g f / sqrt(Σ g² f²) of the same sums, (2, q, k) or (1, q, k)."""
 
-    def trained_on(self, inputs: NDArray[np.int64]) -> tuple[_core.Dataset, NDArray[np.int64]]:
-        """A data set of the kernel with all rows that has these covariates, and where it has them.
+    def trained_on(self, inputs: NDArray[np.int64]) -> _core.Dataset:
+        """A data set of the kernel with all rows that has these covariates, at their numbers.
 
-        In memory this is the data set itself, and they are where they are. The places ascend with
-        the inputs, which do. The same inputs are asked for again and again.
+        In memory this is the data set itself. The same inputs are asked for again and again.
         """
 
 
@@ -193,18 +192,12 @@ class FoldCovariates:
 
     def moments(self, products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and variances of the columns of products, (k,) each."""
-        data, here = self._trained_on(products)
-        mean, variance = _core.product_moments(here, data, self.rows, self._threads)
+        data = self.covariates.trained_on(products.covariates)
+        mean, variance = _core.product_moments(products, data, self.rows, self._threads)
         return mean, variance
 
     def evaluate(self, products: Products) -> NDArray[np.float64]:
         """The columns themselves, (m, k)."""
-        data, here = self._trained_on(products)
-        columns = _core.product_values(here, data, self.rows, self._threads)
+        data = self.covariates.trained_on(products.covariates)
+        columns = _core.product_values(products, data, self.rows, self._threads)
         return columns.astype(np.float64)
-
-    def _trained_on(self, products: Products) -> tuple[_core.Dataset, Products]:
-        """The few covariates that the columns are made of, and the columns in terms of these."""
-        needed = products.covariates
-        data, places = self.covariates.trained_on(needed)
-        return data, products.moved(needed, places)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,10 @@ class PartitionedCovariates:
         # Columns keep their numbers, so that random streams are those of a fit in memory; those
         # that are never brought here take no memory.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-        room = mmap.mmap(-1, max(4 * n * p, 1), flags=flags)
+        try:
+            room = mmap.mmap(-1, max(4 * n * p, 1), flags=flags)
+        except OSError as error:  # of the address space: nothing is taken yet
+            raise MemoryError(str(error)) from error
         self._store = np.frombuffer(room, dtype=np.float32, count=n * p).reshape(p, n).T
         self._here = np.zeros(p, dtype=bool)
         self._lock = threading.Lock()
@@ -73,10 +77,10 @@ class PartitionedCovariates:
         self._bring(columns)
         return self._dataset.gather(rows, columns)
 
-    def trained_on(self, inputs: NDArray[np.int64]) -> tuple[_core.Dataset, NDArray[np.int64]]:
+    def trained_on(self, inputs: NDArray[np.int64]) -> _core.Dataset:
         """A data set of the kernel with all rows that has these covariates, at their numbers."""
-        self._bring(np.arange(self.columns) if inputs is None else inputs)
-        return self._dataset, inputs
+        self._bring(inputs)
+        return self._dataset
 
     def _bring(self, columns: NDArray[np.int64]) -> None:
         """Bring columns of all rows here that are not here yet."""
@@ -85,10 +89,9 @@ class PartitionedCovariates:
             if not len(wanted):
                 return
             matrix, first = self._matrix, self._matrix.first
-            futures = [
-                matrix.submit(_columns, k, self._remote, wanted) for k in range(len(matrix.parts))
-            ]
-            for k, values in enumerate(matrix.compute(futures)):
+            everywhere = [self._remote] * len(matrix.parts)
+            brought = matrix.map(_columns, everywhere, [wanted] * len(matrix.parts))
+            for k, values in enumerate(brought):
                 self._store[first[k] : first[k + 1], wanted] = values
             self._here[wanted] = True
 
@@ -97,12 +100,14 @@ class PartitionedCovariates:
     ) -> NDArray[np.float64]:
         """Σ x² over some rows, of every covariate; (p,)."""
         del threads, progress
-        futures = [
-            self._matrix.submit(_square_sums, k, self._remote, here)
-            for k, (_, here) in enumerate(self._matrix.cut(rows))
-            if len(here)
-        ]
-        return _total(self._matrix.compute(futures))
+        own = [(k, here) for k, (_, here) in enumerate(self._matrix.cut(rows)) if len(here)]
+        return _total(
+            self._matrix.compute(
+                lambda: [
+                    self._matrix.submit(_square_sums, k, self._remote, here) for k, here in own
+                ]
+            )
+        )
 
     def score_sums(
         self,
@@ -118,9 +123,12 @@ class PartitionedCovariates:
         del threads
         if progress is not None:
             progress(0)
-        matrix, futures = self._matrix, []
-        for k, (places, here) in enumerate(matrix.cut(rows)):
-            if len(here):
+        matrix = self._matrix
+        cut = [(k, *one) for k, one in enumerate(matrix.cut(rows)) if len(one[0])]
+
+        def submit() -> list[Any]:
+            futures = []
+            for k, places, here in cut:
                 # The rows' own numbers go straight to a worker, not through the scheduler. Dask
                 # knows the size of a partition, and moves these to it.
                 own = matrix.client.scatter((here, products.on_rows(places)), hash=False)
@@ -129,7 +137,9 @@ class PartitionedCovariates:
                         _score_sums, k, self._remote, own, mean_squares, covariates, explained
                     )
                 )
-        return _total(self._matrix.compute(futures))
+            return futures
+
+        return _total(matrix.compute(submit))
 
     def score_statistics(
         self,

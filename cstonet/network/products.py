@@ -46,16 +46,6 @@ class SlopeNetwork(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Moved:
-    """A network that reads its covariates elsewhere."""
-
-    spec: NetworkSpec
-    inputs: NDArray[np.int64]
-    weights: tuple[NDArray[np.float32], ...]
-    biases: tuple[NDArray[np.float32], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """Columns g_k = residual x scale x factor of m rows, k of them.
 
@@ -110,22 +100,6 @@ class Products:
     def with_residuals(self, residuals: NDArray[np.float64]) -> Products:
         """The same directions of other residuals, (m, r)."""
         return replace(self, residuals=np.ascontiguousarray(residuals, dtype=np.float32))
-
-    def moved(self, covariates: NDArray[np.int64], places: NDArray[np.int64]) -> Products:
-        """The same columns where their covariates, ascending, stand at other places."""
-        if np.array_equal(covariates, places):
-            return self
-        table, network = self.table.copy(), self.network
-        members = table[:, 1] == Kind.MEMBER
-        table[members, 2] = places[np.searchsorted(covariates, table[members, 2])]
-        if network is not None and np.isin(network.inputs, covariates).all():
-            network = _Moved(
-                network.spec,
-                places[np.searchsorted(covariates, network.inputs)],
-                network.weights,
-                network.biases,
-            )
-        return replace(self, table=table, network=network)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,21 +55,15 @@ class TrainedNetwork:
 
     @classmethod
     def from_task(
-        cls,
-        fold: int,
-        start: int,
-        wiring: Wiring,
-        result: _core.TaskResult,
-        covariates: Covariates,
+        cls, fold: int, start: int, wiring: Wiring, result: _core.TaskResult
     ) -> TrainedNetwork:
-        """Take over the kernel's result of one task, which was trained on these covariates."""
-        _, places = covariates.trained_on(wiring.inputs)
+        """Take over the kernel's result of one task."""
         outcomes = np.array(result.reaches[OUTCOME:], dtype=bool)
         return cls(
             fold=fold,
             start=start,
             spec=wiring.spec.with_inputs(len(result.inputs)),
-            inputs=wiring.inputs[np.searchsorted(places, result.inputs)],
+            inputs=result.inputs,
             weights=tuple(result.weights),
             masks=tuple(result.masks),
             biases=tuple(result.biases),
@@ -103,13 +97,12 @@ class TrainedNetwork:
         # value is immaterial.
         dummies = level_dummies(self.spec.treatment_width + 1)
         clamp = np.pad(dummies, ((0, 0), (0, self.spec.units[-1]))).astype(np.float32)
-        dataset, inputs = data.trained_on(self.inputs)
         means = _core.predict(
             self.spec,
             list(self.weights),
             list(self.biases),
-            inputs,
-            dataset,
+            self.inputs,
+            data.trained_on(self.inputs),
             rows,
             clamp,
             threads,
@@ -128,13 +121,12 @@ class TrainedNetwork:
 
         Those of the outcomes are under the treatment received, as dummies or a dose (m, L-1).
         """
-        dataset, inputs = data.trained_on(self.inputs)
         return _core.predict_received(
             self.spec,
             list(self.weights),
             list(self.biases),
-            inputs,
-            dataset,
+            self.inputs,
+            data.trained_on(self.inputs),
             rows,
             np.ascontiguousarray(received),
             threads,

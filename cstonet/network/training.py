@@ -94,12 +94,11 @@ def train_starts(
     """
     split = place.split
     fitted, validation = split.fit if rows is None else rows, split.validation
-    covariates, inputs = data.covariates.trained_on(wiring.inputs)
     return _core.train(
         wiring.spec,
         options,
-        covariates,
-        inputs,
+        data.covariates.trained_on(wiring.inputs),
+        wiring.inputs,
         data.visible,
         data.weights,
         [(split.index, start, fitted, validation) for start in starts],

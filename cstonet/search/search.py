@@ -97,7 +97,7 @@ class StructureSearch:
         self._networks = networks
         self._options = options
         self._screened = screen
-        self._round = 0
+        self._round, self._last_round = 0, options.rounds
         self._tried: set[int] = set()
         # The last look at a covariate, and those that proved needed when they were left out.
         self._judged: dict[tuple[Model, int], Candidate] = {}
@@ -121,6 +121,7 @@ class StructureSearch:
         if not self._networks.sees_all:
             structure = self._grow(structure)
             self._networks.look_at_all()
+            self._last_round += self._round  # all rows have rounds of their own
         while True:
             structure = self._grow(structure)
             structure = self._prune(structure)
@@ -209,7 +210,7 @@ class StructureSearch:
 
     def _grow(self, structure: Structure) -> Structure:
         """Admit covariates until there is none left to admit."""
-        while self._round < self._options.rounds:
+        while self._round < self._last_round:
             self._round += 1
             working = self._networks.kept(structure, renew=True)
             outcome = self._admit(structure, working, "outcome")
@@ -297,7 +298,7 @@ class StructureSearch:
         so long-tailed that it stays small however strong the signal is; ranks have no tails.
         """
         families = self._networks.data.families
-        if self._round >= self._options.rounds or "gaussian" not in families:
+        if self._round >= self._last_round or "gaussian" not in families:
             return structure
         weights = self._weights()
         working = self._networks.kept(structure)

@@ -178,8 +178,8 @@ class WorkingNetworks(Generic[PoolT]):
         previous = self._nearest(structure)
         pool = None if self._imputer is None else self._imputer.draw(wiring.inputs)
         result = self._train(wiring, start, previous, None if pool is None else pool.candidates)
-        self._trained[1:] = [(structure, Carried(wiring.inputs, result))]
-        net = TrainedNetwork.from_task(self.fold, start, wiring, result, self.data.covariates)
+        net = TrainedNetwork.from_task(self.fold, start, wiring, result)
+        self._trained[1:] = [(structure, Carried(net.inputs, result))]
         if self._imputer is not None and pool is not None:
             self.data = self._imputer.update(pool, [net])
         return self._residuals(net, structure)

@@ -51,3 +51,13 @@ def client(cluster):
     with Client(cluster) as connected:
         connected.wait_for_workers(2, timeout=60)
         yield connected
+
+
+@pytest.fixture
+def mortal(local_cluster):
+    """A client of two workers that no other test needs any more."""
+    from distributed import Client
+
+    with local_cluster(2) as both, Client(both) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 
+import dask
 import joblib
 import numpy as np
 import pytest
@@ -41,9 +42,31 @@ def test_joblibs_configuration_of_a_cluster_counts(client, simulation, short, in
     np.testing.assert_array_equal(results.effects.influence, in_threads.effects.influence)
 
 
-def test_data_travel_once_per_worker(client):
-    tasks = [Sums(np.ones(1_000_000)) for _ in range(1)] * 8
+def test_data_travel_once_per_worker(client, monkeypatch):
+    sent = []
+    scatter, submit = client.scatter, client.submit
+    monkeypatch.setattr(client, "scatter", lambda *a, **k: sent.append(a) or scatter(*a, **k))
+
+    def submitted(*given, **options):
+        assert len(given[2].content) < 1000  # the parcel has a number in the place of the data
+        return submit(*given, **options)
+
+    monkeypatch.setattr(client, "submit", submitted)
+    tasks = [Sums(np.ones(1_000_000))] * 8
     assert DaskEngine(client).run(tasks, None) == [1e6] * 8
+    assert len(sent) == 1
+
+
+def test_fits_share_a_connection(cluster, monkeypatch):
+    monkeypatch.setattr(cluster_client, "get_client", lambda: int("no client here"))
+    with dask.config.set({"scheduler-address": cluster.scheduler_address}):
+        one, other = cluster_client.connected_client(), cluster_client.connected_client()
+        assert one is other
+        one.close()
+        again = cluster_client.connected_client()
+        assert again is not one
+        assert again.status == "running"
+        again.close()
 
 
 def test_errors_of_folds_arrive_as_themselves(client):
@@ -52,8 +75,8 @@ def test_errors_of_folds_arrive_as_themselves(client):
             DaskEngine(client).run([Returns(1), Fails(error)], None)
 
 
-def test_a_worker_killed_midway(client, simulation, short, in_threads):
-    pids = list(client.run(os.getpid).values())
+def test_a_worker_killed_midway(mortal, simulation, short, in_threads):
+    pids = list(mortal.run(os.getpid).values())
     killed = []
 
     def kill_once(done, total):
@@ -74,9 +97,9 @@ def test_data_lost_with_the_only_worker_are_sent_again(local_cluster, tmp_path):
         assert DaskEngine(client).run(tasks, None) == [1000.0, "survived", 1000.0]
 
 
-def test_a_worker_lost_for_good_is_named(client):
+def test_a_worker_lost_for_good_is_named(mortal):
     with pytest.raises(errors.WorkerLostError, match="lost for good"):
-        DaskEngine(client).run([Dies(), Returns(1)], None)
+        DaskEngine(mortal).run([Dies(), Returns(1)], None)
 
 
 def test_an_interruption_cancels_what_is_queued_and_stops_what_runs(client, tmp_path):

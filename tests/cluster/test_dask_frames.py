@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,8 @@ from cstonet import _core, errors
 
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 pytest.importorskip("distributed", reason="needs the extra dask")
+
+from cstonet.network.partitioned import PartitionedCovariates  # noqa: E402
 
 
 def spread(frame, parts=3):
@@ -56,6 +61,39 @@ def test_a_fit_is_that_of_memory(client, simulation, short):
     np.testing.assert_allclose(there.cate(new), here.cate(new), rtol=1e-3, atol=1e-3)
     with pytest.raises(errors.NotAvailableError, match="balance"):
         there.balance()
+
+
+@pytest.mark.parametrize("after", [1, 10])
+def test_a_worker_killed_between_two_passes(mortal, simulation, short, after, monkeypatch):
+    """What was sent to it is sent again, its partitions are made again."""
+    here = cs.fit(simulation.formula, simulation.data, options=short, seed=3)
+    pids = list(mortal.run(os.getpid).values())
+    passes = []
+    score_sums = PartitionedCovariates.score_sums
+
+    def killing(self, rows, products, *rest):
+        passes.append(len(rows))
+        if len(passes) == after:
+            scatter = self._matrix.client.scatter
+
+            def scatter_and_kill(*given, **options):
+                sent = scatter(*given, **options)
+                if len(pids) == 2:
+                    os.kill(pids.pop(), signal.SIGKILL)
+                return sent
+
+            monkeypatch.setattr(self._matrix.client, "scatter", scatter_and_kill)
+        return score_sums(self, rows, products, *rest)
+
+    monkeypatch.setattr(PartitionedCovariates, "score_sums", killing)
+    there = cs.fit(simulation.formula, spread(simulation.data), options=short, seed=3, n_jobs=1)
+    assert len(pids) == 1
+    np.testing.assert_allclose(there.params, here.params, rtol=1e-4)
+
+
+def test_a_backend_that_does_not_exist_is_named(client, simulation, short):
+    with pytest.raises(errors.OptionError, match="dusk"):
+        cs.fit(simulation.formula, spread(simulation.data), options=short, backend="dusk")
 
 
 def test_weights_name_a_column(client, simulation, short):

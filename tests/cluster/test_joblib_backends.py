@@ -16,6 +16,7 @@ from cstonet import _core, errors
 from cstonet.crossfit import backends, parcels
 from cstonet.crossfit.backends import JoblibEngine, choose_engine
 from cstonet.crossfit.workforce import Monitor
+from cstonet.data import storage
 
 LOKY = JoblibEngine("loky", 2)
 
@@ -81,6 +82,16 @@ def test_imputations_travel(simulation, quick_options, missing):
         for backend in ("threads", "loky")
     )
     same_fit(there, here)
+
+
+def test_a_matrix_in_a_temporary_file_travels(simulation, short, in_threads, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    simulation.data.to_parquet(tmp_path / "x.parquet")
+    monkeypatch.setattr(storage, "available_bytes", lambda: 0)
+    results = cs.fit(
+        simulation.formula, tmp_path / "x.parquet", options=short, seed=3, backend="loky", n_jobs=2
+    )
+    same_fit(results, in_threads)
 
 
 def test_mediators_and_doses_travel(quick_options):

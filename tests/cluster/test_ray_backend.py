@@ -21,9 +21,7 @@ pytestmark = pytest.mark.slow  # Ray takes seconds to start
 def workers():
     """Two workers of this machine."""
     ray = pytest.importorskip("ray", reason="needs Ray: pip install 'cstonet[ray]'")
-    ray.init(
-        num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
-    )
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
 

@@ -409,6 +409,17 @@ TEST_CASE("trainer: goes on from another network, with new inputs at zero") {
   }
 }
 
+TEST_CASE("trainer: a variance that is set is no former network's") {
+  Setting s;
+  s.options.stages = {stage(2, PriorKind::none, false)};
+  const TaskResult before = s.run();
+  s.options.estimate_variance = false;
+  s.options.initial_variance = 0.123;
+  s.previous = &before;
+  s.carried = s.inputs;
+  CHECK(s.run().trace.front().variances.back() == 0.123);
+}
+
 TEST_CASE("trainer: an epoch may be a part of the rows, and all rows take their turn") {
   Setting s;
   s.options.stages = {stage(6, PriorKind::none, false)};

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -139,25 +139,12 @@ def test_moments_of_a_constant_column_far_from_zero_have_no_variance(data: _core
     assert np.sqrt(variance[0]) < 1e-6 * mean[0]
 
 
-def test_covariates_may_stand_at_other_places(data: _core.Dataset) -> None:
-    net, rows = network("tanh", 1, 2, 1), np.arange(N)
-    treatment = treatment_of(N, 2)
-    products = slopes_of(net, treatment)
+def test_columns_say_which_covariates_they_are_made_of() -> None:
+    products = slopes_of(network("tanh", 1, 2, 1), treatment_of(N, 2))
     table = np.vstack([products.table, [(0, Kind.MEMBER, 6)]])
-    products = Products(
-        products.residuals,
-        products.given,
-        treatment,
-        net,
-        table,
-        np.ones(len(table), dtype=np.float32),
-    )
-    needed = products.covariates
-    assert needed.tolist() == [1, 4, 6, 8]
-    few = _core.Dataset(data.gather(rows, needed), np.zeros(4), np.ones(4), 9.0, 0)
-    moved = products.moved(needed, np.arange(4))
-    expected = _core.product_values(products, data, rows, 1)
-    assert _core.product_values(moved, few, rows, 1).tobytes() == expected.tobytes()
+    products = replace(products, table=table, scale=np.ones(len(table), dtype=np.float32))
+    assert products.covariates.tolist() == [1, 4, 6, 8]
+    assert products.only([len(table) - 1]).covariates.tolist() == [6]
 
 
 def test_means_under_the_treatment_received_are_those_of_its_level(

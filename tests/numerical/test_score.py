@@ -100,6 +100,7 @@ def test_scores_of_some_covariates_are_those_among_all(
     problem: dict[str, Any], some: list[int], level: str
 ) -> None:
     listed = statistics(problem, np.array(some, dtype=np.int64))
+    assert listed.shape == (2, len(some), listed.shape[2])
     assert listed.tobytes() == np.ascontiguousarray(statistics(problem)[:, some]).tobytes()
 
 
@@ -114,12 +115,13 @@ def large(rows: int, columns: int, directions: int) -> tuple[np.ndarray, Product
     return x, main_effects(rng.normal(size=(rows, directions)))
 
 
-# The first computes its products once and cuts the covariates, the second has too many products
-# (more than 2²² numbers with their padding) and cuts the rows.
-SHAPES = [(700, 300, 3), (270_000, 3, 2)]
+# The first computes its products once and cuts the covariates (1024 are a task); the others have
+# too many products for that (more than 2²² numbers with their padding). The second cuts the rows,
+# the third has so many sums (2²⁰) that covariates take turns.
+SHAPES = [(700, 2100, 3), (270_000, 3, 2), (4200, 1200, 1000)]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=["covariates", "rows"])
+@pytest.mark.parametrize("shape", SHAPES, ids=["covariates", "rows", "turns"])
 def test_threads_do_not_change_a_bit(shape: tuple[int, int, int]) -> None:
     x, products = large(*shape)
     p = shape[1]

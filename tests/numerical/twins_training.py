@@ -116,7 +116,8 @@ class Training:
             ]
             setattr(ours, name, layers)
         ours.steps = theirs.steps
-        self.variances = list(previous.variances)
+        if self.options.estimate_variance:
+            self.variances = list(previous.variances)
 
     def chain(
         self, rows: Array, x: Array | None = None, variances: Any = None, *, pull: bool = True

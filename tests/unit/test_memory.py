@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cstonet import CausalStoNet
+from cstonet import CausalStoNet, memory
 from cstonet.errors import CStoNetError, NotEnoughMemoryError
 from cstonet.estimators import Nuisances
 from cstonet.memory import available_bytes, explained, readable, sizes
@@ -119,6 +119,22 @@ def test_some_memory_is_available():
     found = available_bytes()
     assert found is not None
     assert found > 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"), [("1000", 1000 - 600 + 150), ("max", None), ("9223372036854771712", "much")]
+)
+def test_pages_of_files_are_no_memory_that_is_taken(limit, left, tmp_path, monkeypatch):
+    for name, text in (
+        ("most", limit),
+        ("used", "600"),
+        ("memory.stat", "anon 450\ninactive_file 150\n"),
+    ):
+        (tmp_path / name).write_text(text + "\n")
+    files = ("/no/such/group", "most", "used", ""), (str(tmp_path), "most", "used", "inactive_file")
+    monkeypatch.setattr(memory, "_GROUP_FILES", files)
+    found = memory._of_group()
+    assert found == left if left != "much" else found > 2**60
 
 
 def test_a_lack_of_memory_is_explained():

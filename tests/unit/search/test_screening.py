@@ -161,7 +161,7 @@ def test_scores_are_those_of_a_search_before_its_first_covariate(levels, monkeyp
     def trained(networks: WorkingNetworks):
         wiring = Wiring.sparse(networks._network, Structure(), networks._treatment_units)
         result = networks._train(wiring, 0, None, None)
-        net = TrainedNetwork.from_task(0, 0, wiring, result, networks.data.covariates)
+        net = TrainedNetwork.from_task(0, 0, wiring, result)
         return networks._residuals(net, Structure())
 
     def compare(networks: WorkingNetworks, structure: Structure):

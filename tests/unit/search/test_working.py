@@ -10,6 +10,8 @@ import pytest
 import cstonet as cs
 from cstonet.network.structure import Structure
 from cstonet.network.training import Carried
+from cstonet.search import working
+from cstonet.settings.options import PriorOptions
 
 
 def test_a_network_carries_over_the_inputs_that_it_has():
@@ -75,3 +77,39 @@ def trainer(monkeypatch):
         return seen
 
     return run
+
+
+def test_rounds_used_up_on_few_rows_are_given_again_on_all(simulation, quick_options):
+    options = quick_options(epochs=20, hidden=(8, 4), folds=2, repeats=1)
+    one = replace(options.search, rows=300, rounds=1)
+    results = cs.fit(simulation.formula, simulation.data, options=options, search=one, seed=1)
+    moves = results.networks.search.query("move == 'grow' and fold == 0")
+    assert set(moves["round"]) == {1, 2}  # one on 300 rows, one on all
+    assert results.selection["outcome_probability"].notna().all()
+
+
+def test_a_network_that_lost_inputs_carries_over_those_that_it_has(simulation, quick_options):
+    """Training of the search may prune, too; then covariates are fewer than the support's."""
+    options = quick_options(epochs=20, hidden=(8, 4), folds=2, repeats=1)
+    pruning = replace(
+        options.search.training,
+        stages=tuple(
+            replace(stage, prior="mixture", prune=True)
+            for stage in options.search.training.stages[:1]
+        ),
+        prior=PriorOptions(inclusion=0.05, slab_variance=1.0, spike_start=1e-2, spike_end=1e-2),
+    )
+    search = replace(options.search, training=pruning)
+    carried = []
+
+    class Watched(Carried):
+        def __init__(self, inputs, result):
+            carried.append((inputs, result.inputs))
+            super().__init__(inputs, result)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(working, "Carried", Watched)
+        cs.fit(simulation.formula, simulation.data, options=options, search=search, n_jobs=1)
+    assert carried
+    for inputs, of_result in carried:
+        np.testing.assert_array_equal(inputs, of_result)

@@ -47,7 +47,7 @@ def trained(quick_options, small_network):
         1,
     )[0]
     assert not result.failure
-    return TrainedNetwork.from_task(0, 0, Wiring.dense(spec), result, data), data, result
+    return TrainedNetwork.from_task(0, 0, Wiring.dense(spec), result), data, result
 
 
 def test_shape_of_a_network_with_several_outcomes(small_network):
