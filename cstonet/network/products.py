@@ -1,7 +1,7 @@
 """Residuals times directions: what a new weight's contribution to a model is multiplied by.
 
-A description, which the kernel evaluates for some rows at a time: columns of all rows and all
-directions are never stored together.
+A description, which the kernel evaluates for some rows at a time: where they are many, columns of
+all rows are never stored together.
 """
 
 from __future__ import annotations
