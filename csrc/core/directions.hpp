@@ -1,6 +1,6 @@
 // Residuals times directions: what a new weight's contribution to a model's predictors is
-// multiplied by, row by row. Computed for a block of rows at a time: where they are many, columns of
-// all rows are never stored together.
+// multiplied by, row by row. Computed for a block of rows at a time: where they are many, columns
+// of all rows are never stored together.
 #pragma once
 
 #include <optional>

@@ -39,6 +39,7 @@ from cstonet.search.scores import Candidate, Largest, ScoreTests, threshold
 from cstonet.search.screening import screen
 from cstonet.search.working import Working, WorkingNetworks, weighted_tests
 from cstonet.settings.options import SearchOptions
+from cstonet.settings.plan import MANY_ROWS
 
 Kind = Literal["screen", "grow", "prune", "keep", "try", "weigh"]
 
@@ -50,8 +51,6 @@ _WITHOUT_DOUBT = 10.0
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # Pruning goes back from the last admitted and ends when so many in a row have proved needed.
 _KEPT_IN_A_ROW = 3
-# Rows that show what a network gets wrong about its own covariates.
-_MANY_ROWS = 1500
 # How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
 _AIC_SIZE = float(chdtrc(1, 2.0))
 
@@ -249,7 +248,7 @@ class StructureSearch:
         Few rows do not show what a network gets wrong about its own covariates, and there the score
         of a covariate as it is finds more.
         """
-        return support if len(self._networks.rows) >= _MANY_ROWS else ()
+        return support if len(self._networks.rows) >= MANY_ROWS else ()
 
     def _prune(self, structure: Structure) -> Structure:
         """Drop what is not needed. The models share no weights, so one refit serves both."""
@@ -353,7 +352,8 @@ class StructureSearch:
     def _among_all(self, tests_per_covariate: int, model: Model) -> float:
         """Critical value among all covariates that take part."""
         options = self._options
-        margin = options.outcome_margin if model == "outcome" else options.treatment_margin
+        asked = options.outcome_margin if model == "outcome" else options.treatment_margin
+        margin = float(asked)  # a plan's: no longer "auto"
         tests = int(self._open.sum()) * tests_per_covariate
         return threshold(tests, len(self._networks.rows), margin)
 

@@ -32,6 +32,9 @@ VALIDATION_SHARE, MOST_VALIDATION_ROWS = 0.1, 2000
 ROWS_FOR_WIDER = 1000, 20_000
 # Training rows that FitOptions.updates is meant for.
 ROWS_PER_UPDATES = 10_000
+# Training rows from which on a search finds what there is: then fewer false covariates count more.
+MANY_ROWS = 1500
+MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.3, 0.1
 # Up to so many rows, a copy of the covariates may take more bytes.
 ROWS_READ_AGAIN = 20_000
 PACKED_FEW_ROWS, PACKED_MANY_ROWS = 512 * 2**20, 64 * 2**20
@@ -218,7 +221,10 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
             for updates in (search.updates, search.refit_updates)
         )
         adjust = adjustment(search, problem.whole_treatment_model)
-        search = dataclasses.replace(search, training=training, adjust=adjust)
+        margin = _outcome_margin(search, in_training)
+        search = dataclasses.replace(
+            search, training=training, adjust=adjust, outcome_margin=margin
+        )
     variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
     if problem.no_means is not None:
         variance = influence_only(options.variance, problem.no_means)
@@ -257,6 +263,13 @@ def _validation_fraction(options: FitOptions, rows: float) -> float:
     if not isinstance(options.validation_fraction, str):
         return options.validation_fraction
     return min(VALIDATION_SHARE, MOST_VALIDATION_ROWS / rows)
+
+
+def _outcome_margin(search: SearchOptions, rows: float) -> float:
+    """By how much scores must exceed the largest of as many null ones."""
+    if not isinstance(search.outcome_margin, str):
+        return search.outcome_margin
+    return MARGIN_OF_MANY_ROWS if rows >= MANY_ROWS else MARGIN_OF_FEW_ROWS
 
 
 def _pack_bytes(options: FitOptions, rows: int) -> int:

@@ -254,3 +254,14 @@ def test_the_covariates_of_few_rows_may_be_copied_where_they_are_many(n, size):
     assert plan.pack_bytes == size * 2**20
     options = preset("calibrated").replace(pack_bytes=7)
     assert make_plan(problem, options, preset="calibrated", seed=0).pack_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("n", "folds", "margin"), [(1874, 5, -0.3), (1875, 5, 0.1), (1500, 1, 0.1)]
+)
+def test_few_rows_ask_less_of_a_covariate(n, folds, margin):
+    problem = Problem(n, 10, "bernoulli", "gaussian", 1)
+    options = preset("calibrated").replace(folds=folds)
+    assert make_plan(problem, options, preset="calibrated", seed=0).search.outcome_margin == margin
+    given = options.replace(search=replace(options.search, outcome_margin=2.0))
+    assert make_plan(problem, given, preset="calibrated", seed=0).search.outcome_margin == 2.0
