@@ -260,7 +260,7 @@ def main() -> None:
     for name in ("calibrated", "paper"):
         epoch, products, ratio = epoch_ratio(name, model)
         print(f"{name}: epoch {epoch:.2f} ms, numpy's two products {products:.2f} ms")
-        figures.append(Figure(f"(a) epoch / numpy products, {name}", ratio, "x", 3.0))
+        figures.append(Figure(f"(a) epoch / numpy products, {name}", ratio, "x", 0.8))
     elapsed, processor = two_threads_ratios(model)
     figures += [
         Figure("(b) two starts, two threads / one", elapsed, "x", 1.15),

@@ -221,11 +221,13 @@ def report(records: list[Record]) -> str:
             error = np.array([r["estimate"] - r["sample_ate"] for r in rows])
             covered = np.mean([r["lower"] <= r["ate"] <= r["upper"] for r in rows])
             # Ratios are over the data sets that were also fitted complete.
-            own, other = (
-                np.mean([abs(fits[s]["estimate"] - fits[s]["sample_ate"]) for s in both])
-                for fits in (mine, base)
-            )
-            seconds = np.median([mine[s]["seconds"] / base[s]["seconds"] for s in both])
+            own, other, seconds = np.nan, np.nan, np.nan
+            if both:
+                own, other = (
+                    np.mean([abs(fits[s]["estimate"] - fits[s]["sample_ate"]) for s in both])
+                    for fits in (mine, base)
+                )
+                seconds = np.median([mine[s]["seconds"] / base[s]["seconds"] for s in both])
             counts = [r["selection"][m] for r in rows for m in ("outcome", "treatment")]
             false = sum(c["false"] for c in counts) / max(sum(c["selected"] for c in counts), 1)
             missed = sum(c["missed"] for c in counts) / max(sum(c["true"] for c in counts), 1)
