@@ -1,6 +1,5 @@
 // The covariates, and what is computed from them column by column.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -110,15 +109,19 @@ py::object score_sums_of(const PyDataset& dataset, const IndexArray& rows,
   return out.attr("swapaxes")(2, 3);
 }
 
+// Bytes up to which covariates that are packed here are packed elsewhere, too: several processes
+// may share a machine, whose memory only this one has asked for.
+constexpr std::size_t kPackedElsewhere = std::size_t{1} << 26;
+
 // How to make the covariates again elsewhere, for pickle: from the user's arrays, which several
-// processes may share, packed if they are packed here.
+// processes may share.
 py::tuple rebuilt(const py::object& self) {
   const auto& d = self.cast<const PyDataset&>();
   require(!d.is_completed, "completed covariates stay in their process");
   const auto& k = d.kept;
   const py::object type = py::type::of(self);
   if (k.size() == 3) {
-    const auto pack_bytes = d.data.is_packed() ? std::numeric_limits<std::size_t>::max() : 0;
+    const std::size_t pack_bytes = d.data.is_packed() ? kPackedElsewhere : 0;
     return py::make_tuple(type, py::make_tuple(k[0], k[1], k[2], d.limit, pack_bytes));
   }
   return py::make_tuple(type.attr("compressed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -107,8 +108,6 @@ def test_mediators_and_doses_travel(quick_options):
 
 
 def test_covariates_are_the_same_after_a_journey():
-    import pickle
-
     x = np.asfortranarray(np.random.default_rng(1).normal(size=(50, 3)))
     for pack_bytes in (0, 1 << 20):
         data = _core.Dataset(x, x.mean(axis=0), 1 / x.std(axis=0), 2.0, pack_bytes)
@@ -116,6 +115,17 @@ def test_covariates_are_the_same_after_a_journey():
         rows, columns = np.arange(50), np.arange(3)
         assert again.is_packed == data.is_packed
         np.testing.assert_array_equal(again.gather(rows, columns), data.gather(rows, columns))
+
+
+def test_a_large_copy_is_not_made_again_elsewhere():
+    """Several processes may share a machine."""
+    x = np.zeros((4200, 4096), dtype=np.float32)  # more than 64 MB
+    x[-1] = np.arange(4096)
+    data = _core.Dataset(x, np.zeros(4096), np.ones(4096), 1e6, 2**30)
+    again = pickle.loads(pickle.dumps(data))
+    assert (data.is_packed, again.is_packed) == (True, False)
+    last, columns = np.array([4199]), np.arange(4096)
+    np.testing.assert_array_equal(again.gather(last, columns), data.gather(last, columns))
 
 
 # Parcels -----------------------------------------------------------------------------------------
