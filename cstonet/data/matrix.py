@@ -37,17 +37,29 @@ def is_partitioned(X: Any) -> TypeGuard[PartitionedMatrix]:
     return hasattr(type(X), "on_workers")
 
 
-def parts(X: Matrix) -> Iterator[tuple[slice, slice]]:
+def parts(
+    X: Matrix, width: int | None = None, values: int | None = None
+) -> Iterator[tuple[slice, slice]]:
     """Rows and columns of parts that cover X (n, p), in the order in which memory holds them.
 
     Runs of whole rows if values of a row are neighbours, else runs of whole columns: each page of a
     memory map is read once. Rows and columns that are too long for a part are cut.
+
+    Parameters
+    ----------
+    X : (n, p)
+        The matrix.
+    width
+        How many columns are to be covered, if they are chosen among those of X; by default all.
+    values
+        Of a part, at most; by default 2²¹.
     """
-    n, p = X.shape
+    n, p = X.shape[0], X.shape[1] if width is None else width
+    most = _VALUES_AT_ONCE if values is None else values
     by_rows = not is_sparse(X) and abs(X.strides[1]) <= abs(X.strides[0])
     rows_first, long, short = (True, p, n) if by_rows else (False, n, p)
-    across = max(1, _VALUES_AT_ONCE // max(long, 1))
-    along = min(max(long, 1), _VALUES_AT_ONCE)
+    across = max(1, most // max(long, 1))
+    along = min(max(long, 1), most)
     for i in range(0, short, across):
         for j in range(0, long, along):
             outer, inner = slice(i, min(i + across, short)), slice(j, min(j + along, long))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.data.matrix import parts
 from cstonet.data.units import weighted_moments
 
 FloatArray = NDArray[np.float64]
@@ -62,8 +63,8 @@ class DenseColumns:
         values are all it says, and it stays as it is.
         """
         low, high = np.empty(len(columns)), np.empty(len(columns))
-        rows = np.arange(len(self._X)) if self._weights is None else self._weights > 0
-        rows = rows if self._weights is None else np.flatnonzero(rows)
+        used = self._weights
+        rows = np.arange(len(self._X)) if used is None else np.flatnonzero(used > 0)
         rows = rows[:: -(-len(rows) // _MEDIAN_ROWS)]
         step = max(1, _AT_ONCE // max(len(rows), 1))
         for first in range(0, len(columns), step):
@@ -81,7 +82,7 @@ class DenseColumns:
         """Of some columns, maybe held within bounds."""
         merged = _Merged(len(columns))
         whole = len(columns) == self._X.shape[1]
-        for rows, some in self._blocks(len(columns)):
+        for rows, some in parts(self._X, len(columns), _AT_ONCE):
             part = self._X[rows, some] if whole else self._X[rows][:, columns[some]]
             x = np.asarray(part, dtype=np.float64)
             used = None if self._weights is None else self._weights[rows]
@@ -92,19 +93,6 @@ class DenseColumns:
             if len(x):
                 merged.add(x, used, some)
         return merged.result()
-
-    def _blocks(self, width: int) -> Iterator[tuple[slice, slice]]:
-        """Parts of the rows and of so many columns, in the order in which the numbers stand."""
-        n = len(self._X)
-        if abs(self._X.strides[0]) < abs(self._X.strides[1]):
-            rows = max(min(n, _AT_ONCE), 1)
-            columns = max(1, _AT_ONCE // rows)
-        else:
-            columns = max(min(width, _AT_ONCE), 1)
-            rows = max(1, _AT_ONCE // columns)
-        for first in range(0, width, columns):
-            for row in range(0, n, rows):
-                yield slice(row, row + rows), slice(first, min(first + columns, width))
 
 
 class _Merged:

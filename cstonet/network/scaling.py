@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 _SMALL_COPY = 64 * 2**20
 
 
+def _copied_bytes(size: int, most: int) -> int:
+    """Bytes that a copy of about this size may take, which are to be no more than `most`."""
+    if size <= _SMALL_COPY or size > most:  # the answer would change nothing
+        return most
+    left = available_bytes()
+    return most if left is None else min(most, max(_SMALL_COPY, left // 4))
+
+
 @dataclass(frozen=True, slots=True)
 class Scaling:
     """``(x - center) * inverse_scale`` per column, held within ``± limit``.
@@ -49,8 +57,7 @@ class Scaling:
 
             return PartitionedCovariates.of(X, self)
         if isinstance(X, np.ndarray):
-            left = available_bytes()
-            most = pack_bytes if left is None else min(pack_bytes, max(_SMALL_COPY, left // 4))
+            most = _copied_bytes(4 * X.size, pack_bytes)
             return _core.Dataset(X, self.center, self.inverse_scale, self.limit, most)
         columns = compressed_columns(X)
         return _core.Dataset.compressed(
