@@ -127,6 +127,7 @@ def candidate_log_likelihood(
     visible: NDArray[np.float32],
     variances: Sequence[float],
     threads: int,
+    offset: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]: ...
 def train(
     network: NetworkSpec,
@@ -145,6 +146,7 @@ def train(
     carried: NDArray[np.int64] = ...,
     trace: bool = True,
     network_id: int = 0,
+    offset: NDArray[np.float32] | None = None,
 ) -> list[TaskResult]: ...
 def trace_columns(network: NetworkSpec) -> list[str]: ...
 def predict(
@@ -156,6 +158,7 @@ def predict(
     rows: NDArray[np.int64],
     clamp: NDArray[np.float32],
     threads: int,
+    offset: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]: ...
 def predict_received(
     network: NetworkSpec,
@@ -166,6 +169,7 @@ def predict_received(
     rows: NDArray[np.int64],
     received: NDArray[np.float32],
     threads: int,
+    offset: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]: ...
 def levels() -> list[str]: ...
 def level() -> str: ...

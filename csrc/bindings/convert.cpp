@@ -78,6 +78,25 @@ std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data)
   return rows;
 }
 
+namespace {
+
+std::string shape_text(std::span<const Index> shape) {
+  std::string text;
+  for (Index size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
+}  // namespace
+
+Columns offset_view(const std::optional<FloatArray>& offset, const std::vector<Index>& shape) {
+  if (!offset) return {};
+  const std::span<const Index> given(offset->shape(), static_cast<std::size_t>(offset->ndim()));
+  require(std::ranges::equal(given, shape),
+          "offsets are needed for every row and visible unit: an array of " + shape_text(shape) +
+              ", not of " + shape_text(given));
+  return {.data = offset->data(), .width = shape.back()};
+}
+
 FloatArray array_from_panel(const Panel& panel) {
   FloatArray array({panel.rows(), panel.columns()});
   for (Index i = 0; i < panel.rows(); ++i)

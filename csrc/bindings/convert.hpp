@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -78,6 +79,8 @@ std::vector<Index> indices_from_array(const IndexArray& array);
 // Numbers of covariates, or of rows, each of which must exist.
 std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data);
 std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data);
+// A view of offsets of visible units, which must have this shape; of none: no columns.
+Columns offset_view(const std::optional<FloatArray>& offset, const std::vector<Index>& shape);
 FloatArray array_from_panel(const Panel& panel);
 FloatArray array_from_floats(std::span<const float> values);
 DoubleArray array_from_doubles(std::span<const double> values);

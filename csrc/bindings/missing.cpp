@@ -40,6 +40,7 @@ struct LikelihoodCall {
   FloatArray visible;
   std::vector<double> variances;
   int threads = 1;
+  std::optional<FloatArray> offset;
 };
 
 FloatArray log_likelihood(const LikelihoodCall& call) {
@@ -53,12 +54,13 @@ FloatArray log_likelihood(const LikelihoodCall& call) {
   require(values.rows() == data.rows() && values.columns() == spec.visible_columns(),
           "one row per observation and one column per visible unit");
   require(call.variances.size() == visible_blocks(spec).size(), "one variance per visible block");
+  const Columns offset = offset_view(call.offset, {data.rows(), spec.visible_columns()});
   const Model model{.spec = spec, .parameters = parameters, .variances = call.variances};
   Panel out;
   Hooks hooks;
   run_released(hooks, py::none(), [&] {
-    out = candidate_log_likelihood(model, columns, data, *call.candidates, values, call.threads,
-                                   hooks);
+    out = candidate_log_likelihood(model, columns, data, *call.candidates, values, offset,
+                                   call.threads, hooks);
   });
   return array_from_panel(out);
 }
@@ -75,10 +77,12 @@ void register_missing(py::module_& m) {
   using Call = LikelihoodCall;
   m.def("candidate_log_likelihood",
         unpacked(log_likelihood, &Call::network, &Call::weights, &Call::biases, &Call::inputs,
-                 &Call::data, &Call::candidates, &Call::visible, &Call::variances, &Call::threads),
+                 &Call::data, &Call::candidates, &Call::visible, &Call::variances, &Call::threads,
+                 &Call::offset),
         py::arg("network"), py::arg("weights"), py::arg("biases"), py::arg("inputs"),
         py::arg("data").none(false), py::arg("candidates").none(false),
-        py::arg("visible").noconvert(), py::arg("variances"), py::arg("threads"));
+        py::arg("visible").noconvert(), py::arg("variances"), py::arg("threads"),
+        py::arg("offset") = py::none());
 }
 
 }  // namespace cstonet

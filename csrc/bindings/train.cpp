@@ -101,6 +101,7 @@ struct TrainCall {
   IndexArray carried;  // of every input: which one it is of the previous network, or -1
   bool trace = true;
   std::uint64_t network_id = 0;
+  std::optional<FloatArray> offset;
 };
 
 void check_options(const TrainingOptions& options, const NetworkSpec& spec) {
@@ -165,6 +166,7 @@ std::vector<TaskResult> train(const TrainCall& call) {
       .data = data,
       .inputs = inputs,
       .visible = {.data = call.visible.data(), .width = call.visible.shape(1)},
+      .offset = offset_view(call.offset, {data.rows(), spec.visible_columns()}),
       .row_weight = {call.row_weight.data(), static_cast<std::size_t>(call.row_weight.size())},
       .structure = structure,
       .seed = call.seed,
@@ -185,20 +187,22 @@ std::vector<TaskResult> train(const TrainCall& call) {
 py::array_t<float> predict_means(py::object network, const py::list& weights,
                                  const py::list& biases, const IndexArray& inputs,
                                  const PyDataset& dataset, const IndexArray& rows,
-                                 const FloatArray& clamp, int threads) {
+                                 const FloatArray& clamp, int threads,
+                                 const std::optional<FloatArray>& offset) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const Dataset& data = dataset.data;
   const std::vector<Index> columns = columns_from_array(inputs, data);
   const std::vector<Index> wanted = rows_from_array(rows, data);
   const Panel settings = panel_from_array(clamp);
+  const Index n = std::ssize(wanted), units = spec.visible_columns();
+  const Columns known = offset_view(offset, {settings.rows(), n, units});
 
   std::vector<Panel> out;
   Hooks hooks;
   run_released(hooks, py::none(), [&] {
-    out = predict(spec, parameters, columns, data, wanted, settings, threads, hooks);
+    out = predict(spec, parameters, columns, data, wanted, settings, known, threads, hooks);
   });
-  const Index n = std::ssize(wanted), units = spec.visible_columns();
   FloatArray array({settings.rows(), n, units});
   for (Index s = 0; s < settings.rows(); ++s)
     for (Index i = 0; i < n; ++i)
@@ -209,7 +213,8 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
 FloatArray predict_received_means(py::object network, const py::list& weights,
                                   const py::list& biases, const IndexArray& inputs,
                                   const PyDataset& dataset, const IndexArray& rows,
-                                  const FloatArray& received, int threads) {
+                                  const FloatArray& received, int threads,
+                                  const std::optional<FloatArray>& offset) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const std::vector<Index> columns = columns_from_array(inputs, dataset.data);
@@ -218,10 +223,11 @@ FloatArray predict_received_means(py::object network, const py::list& weights,
   FloatArray out({std::ssize(wanted), spec.visible_columns()});
   const std::span<float> to(out.mutable_data(), static_cast<std::size_t>(out.size()));
   const Columns treatment{.data = received.data(), .width = received.shape(1)};
+  const Columns known = offset_view(offset, {out.shape(0), out.shape(1)});
   Hooks hooks;
   run_released(hooks, py::none(), [&] {
-    predict_received(spec, parameters, columns, dataset.data, wanted, treatment, threads, hooks,
-                     to);
+    predict_received(spec, parameters, columns, dataset.data, wanted, treatment, known, threads,
+                     hooks, to);
   });
   return out;
 }
@@ -269,24 +275,25 @@ void register_train(py::module_& m) {
         unpacked(train, &Call::network, &Call::options, &Call::data, &Call::inputs, &Call::visible,
                  &Call::row_weight, &Call::tasks, &Call::seed, &Call::threads, &Call::progress,
                  &Call::structure, &Call::candidates, &Call::previous, &Call::carried, &Call::trace,
-                 &Call::network_id),
+                 &Call::network_id, &Call::offset),
         py::arg("network"), py::arg("options"), py::arg("data").none(false), py::arg("inputs"),
         py::arg("visible").noconvert(), py::arg("row_weight").noconvert(), py::arg("tasks"),
         py::arg("seed"), py::arg("threads"), py::arg("progress") = py::none(),
         py::arg("structure") = py::none(),
         py::arg("candidates").none(true) = static_cast<const Candidates*>(nullptr),
         py::arg("previous").none(true) = static_cast<const TaskResult*>(nullptr),
-        py::arg("carried") = IndexArray(0), py::arg("trace") = true, py::arg("network_id") = 0);
+        py::arg("carried") = IndexArray(0), py::arg("trace") = true, py::arg("network_id") = 0,
+        py::arg("offset") = py::none());
   m.def(
       "trace_columns",
       [](py::object network) { return trace_columns(network_from_python(network)); },
       py::arg("network"));
   m.def("predict", predict_means, py::arg("network"), py::arg("weights"), py::arg("biases"),
         py::arg("inputs"), py::arg("data"), py::arg("rows"), py::arg("clamp").noconvert(),
-        py::arg("threads"));
+        py::arg("threads"), py::arg("offset") = py::none());
   m.def("predict_received", predict_received_means, py::arg("network"), py::arg("weights"),
         py::arg("biases"), py::arg("inputs"), py::arg("data"), py::arg("rows"),
-        py::arg("received").noconvert(), py::arg("threads"));
+        py::arg("received").noconvert(), py::arg("threads"), py::arg("offset") = py::none());
 }
 
 }  // namespace cstonet

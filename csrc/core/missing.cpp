@@ -73,13 +73,16 @@ void Imputer::propose(const Model& model, std::span<const Index> rows, const Bat
   if (proposal_states_.empty()) {
     allocate(model.spec, batch_rows_, proposal_states_);
     proposal_.visible.reshape(batch_rows_, batch.visible.columns());
+    proposal_.offset.reshape(batch_rows_, batch.offset.columns());
   }
   proposal_.inputs.set_rows(std::ssize(moving));
   proposal_.visible.set_rows(std::ssize(moving));
+  proposal_.offset.set_rows(std::ssize(moving));
   for (Index i = 0; i < std::ssize(moving); ++i) {
     const Index from = moving[i];
     std::ranges::copy(batch.inputs.row(from), proposal_.inputs.row(i).begin());
     std::ranges::copy(batch.visible.row(from), proposal_.visible.row(i).begin());
+    std::ranges::copy(batch.offset.row(from), proposal_.offset.row(i).begin());
     inputs_.put(candidates_, rows[from], proposed[i], proposal_.inputs.row(i));
   }
 }
@@ -125,7 +128,8 @@ double row_log_likelihood(std::span<const VisibleBlock> blocks, const Batch& bat
 
 Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs,
                                const Dataset& data, const Candidates& candidates,
-                               const Panel& visible, int threads, Hooks& hooks) {
+                               const Panel& visible, const Columns& offset, int threads,
+                               Hooks& hooks) {
   const Index n = std::ssize(candidates.rows), draws = candidates.draws;
   const std::vector<VisibleBlock> blocks = visible_blocks(model.spec);
   const CandidateInputs places(inputs, data.columns());
@@ -133,7 +137,8 @@ Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs
   run_tasks((n + kRowsPerTask - 1) / kRowsPerTask, threads, hooks, [&](long task) {
     Batch batch{.inputs = Panel(draws, model.spec.inputs),
                 .visible = Panel(draws, visible.columns()),
-                .weight = {}};
+                .weight = {},
+                .offset = Panel(draws, offset.width)};
     std::vector<LayerState> states;
     allocate(model.spec, draws, states);
     const Index first = task * kRowsPerTask;
@@ -142,6 +147,7 @@ Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs
       data.gather(std::vector<Index>(draws, row), inputs, batch.inputs);
       for (Index k = 0; k < draws; ++k) {
         std::ranges::copy(visible.row(row), batch.visible.row(k).begin());
+        std::ranges::copy(offset.row(row), batch.offset.row(k).begin());
         places.put(candidates, row, k, batch.inputs.row(k));
       }
       forward(model.spec, model.parameters, batch, states);

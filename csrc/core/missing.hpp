@@ -2,7 +2,8 @@
 // from π(X_mis | X_obs) before training; the row holds one of them at a time and moves among them
 // by Metropolis-Hastings steps towards
 //   π(X_mis | X_obs, A, Y) ∝ π(X_mis | X_obs) p(A | X) p(Y | A, X) · weight,
-// p being the noise-free network's likelihoods and `weight` a factor such as p(R | A, X).
+// p being the noise-free network's likelihoods and `weight` a factor such as p(R | A, X). Offsets
+// are a row's own: they stay while it moves.
 #pragma once
 
 #include <cstdint>
@@ -77,9 +78,11 @@ double row_log_likelihood(std::span<const VisibleBlock> blocks, const Batch& bat
                           const std::vector<LayerState>& states, std::span<const double> variances,
                           Index row);
 
-// The same for every row with candidates at each of them: rows with candidates x draws.
+// The same for every row with candidates at each of them: rows with candidates x draws. `visible`
+// and `offset` have a row for every row of the data, or `offset` no columns.
 Panel candidate_log_likelihood(const Model& model, std::span<const Index> inputs,
                                const Dataset& data, const Candidates& candidates,
-                               const Panel& visible, int threads, Hooks& hooks);
+                               const Panel& visible, const Columns& offset, int threads,
+                               Hooks& hooks);
 
 }  // namespace cstonet

@@ -117,6 +117,21 @@ void clamp_visible(const LayerSpec& layer, const Batch& batch, Panel& output) {
   }
 }
 
+namespace {
+
+void add_offset(const LayerSpec& layer, const Batch& batch, Panel& predictor) {
+  Index unit = 0;
+  for (const Block& b : layer.blocks) {
+    if (b.visible) {
+      for (Index i = 0; i < batch.rows(); ++i)
+        for (Index j = 0; j < b.size; ++j) predictor(i, unit + j) += batch.offset(i, b.column + j);
+    }
+    unit += b.size;
+  }
+}
+
+}  // namespace
+
 void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch& batch,
              std::vector<LayerState>& states) {
   const Panel* below = &batch.inputs;
@@ -132,6 +147,7 @@ void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch&
     } else {
       multiply(*below, theta.weights, theta.bias, z);
     }
+    if (batch.offset.columns() > 0) add_offset(spec.layers[i], batch, z);
     below = &out;
   }
 }

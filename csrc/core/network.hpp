@@ -58,6 +58,9 @@ struct Batch {
   Panel inputs;   // rows x p
   Panel visible;  // rows x visible columns
   Floats weight;  // row weights
+  // Rows x visible columns, added to the predictors of visible units: what is known of them from
+  // elsewhere. No columns: nothing is.
+  Panel offset = {};
   Index rows() const { return inputs.rows(); }
 };
 
@@ -70,7 +73,8 @@ struct Model {
 
 void allocate(const NetworkSpec& spec, Index rows, std::vector<LayerState>& states);
 
-// Z_i and outputs of the noise-free network (paper eq. 2), visible units clamped at their values.
+// Z_i and outputs of the noise-free network (paper eq. 2), visible units clamped at their values
+// and their predictors moved by the batch's offsets.
 void forward(const NetworkSpec& spec, const Parameters& parameters, const Batch& batch,
              std::vector<LayerState>& states);
 

@@ -63,7 +63,8 @@ Trainer::Trainer(const Problem& problem, const Task& task, Hooks& hooks)
   const Index rows = options_.batch_size;
   batch_ = {.inputs = Panel(rows, spec_.inputs),
             .visible = Panel(rows, spec_.visible_columns()),
-            .weight = Floats(rows, 1.0f)};
+            .weight = Floats(rows, 1.0f),
+            .offset = Panel(rows, problem.offset.width)};
   allocate(spec_, rows, states_);
   allocate(spec_, gradients_);
   copy_inputs_if_few();
@@ -158,6 +159,7 @@ void Trainer::load(std::span<const Index> places) {
   const std::span<const Index> rows = batch_rows_;
   batch_.inputs.set_rows(std::ssize(rows));
   batch_.visible.set_rows(std::ssize(rows));
+  batch_.offset.set_rows(std::ssize(rows));
   if (local_.rows() > 0) {
     for (Index i = 0; i < std::ssize(rows); ++i) copy_row(local_, places[i], batch_.inputs, i);
   } else {
@@ -172,6 +174,7 @@ void Trainer::load(std::span<const Index> places) {
   for (Index i = 0; i < std::ssize(rows); ++i) {
     if (imputer_) imputer_->fill(rows[i], batch_.inputs.row(i));
     std::ranges::copy(problem_.visible.row(rows[i]), batch_.visible.row(i).begin());
+    std::ranges::copy(problem_.offset.row(rows[i]), batch_.offset.row(i).begin());
     batch_.weight[i] = problem_.row_weight[rows[i]];
   }
 }

@@ -30,6 +30,7 @@ struct Problem {
   const Dataset& data;
   const std::vector<Index>& inputs;     // covariates the network starts from
   Columns visible;                      // n x visible columns, standardised
+  Columns offset;                       // the same shape, see Batch; no columns: none
   std::span<const float> row_weight;    // n
   const std::vector<Panel>& structure;  // per layer: 1 where a weight may be; empty: everywhere
   std::uint64_t seed;

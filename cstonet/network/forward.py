@@ -86,8 +86,12 @@ class ForwardPass:
     def _predictor(self, inputs: FloatArray, layer: int) -> FloatArray:
         return np.asarray(inputs @ self._weights[layer] + self._biases[layer])
 
-    def at_doses(self, dose: FloatArray) -> DosePrediction:
-        """Outcome and slope at doses (m, k), all standardised, of a gaussian treatment."""
+    def at_doses(self, dose: FloatArray, offset: DosePrediction | None = None) -> DosePrediction:
+        """Outcome and slope at doses (m, k), all standardised, of a gaussian treatment.
+
+        An offset is added to the predictors of outcome and treatment, its slope to the derivative
+        of the former.
+        """
         # The treatment is the last unit of its layer: below it stands its mean, above it the dose.
         first = self._spec.treatment_layer + 1
         above, biases = self._weights[first:], self._biases[first:]
@@ -102,10 +106,13 @@ class ForwardPass:
                 output = self._value(z)
                 z, rise = output @ w + b, (self._slope(output) * rise) @ w
             mu[part], slopes[part] = z[:, :, 0], rise[:, :, 0]
+        mean = self._treatment_layer[:, -1]
+        if offset is not None:
+            mu, slopes, mean = mu + offset.mu, slopes + offset.slope, mean + offset.mean
         if self._spec.layers[-1][0].family == "bernoulli":
             mu = expit(mu)
             slopes *= mu * (1 - mu)
-        return DosePrediction(mu, slopes, self._treatment_layer[:, -1])
+        return DosePrediction(mu, slopes, mean)
 
     def first_layer_slopes(self, treatment: FloatArray) -> Slopes:
         """Derivatives of all predictors with respect to the first layer's units.

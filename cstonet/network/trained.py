@@ -80,17 +80,26 @@ class TrainedNetwork:
         return int(sum(np.count_nonzero(m) for m in self.masks))
 
     def means(
-        self, data: Covariates, rows: NDArray[np.int64], threads: int
+        self,
+        data: Covariates,
+        rows: NDArray[np.int64],
+        threads: int,
+        offset: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Outcome means in network units, shape (m, L), and probabilities of the treatment's units.
 
-        The latter, shape (m, L-1), are those of all levels but the reference.
+        The latter, shape (m, L-1), are those of all levels but the reference. An offset has shape
+        (L, m, units): under each level, what is added to the predictor of every visible unit.
         """
-        outcomes, probability = self.visible_means(data, rows, threads)
+        outcomes, probability = self.visible_means(data, rows, threads, offset)
         return outcomes[:, :, -1], probability
 
     def visible_means(
-        self, data: Covariates, rows: NDArray[np.int64], threads: int
+        self,
+        data: Covariates,
+        rows: NDArray[np.int64],
+        threads: int,
+        offset: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The same for a network with J outcomes, whose means have shape (m, L, J)."""
         # Visible units to predict under: each treatment level. The outcome feeds nothing, so its
@@ -106,6 +115,7 @@ class TrainedNetwork:
             rows,
             clamp,
             threads,
+            offset,
         ).astype(np.float64)
         own = self.spec.treatment_width
         return means[:, :, own:].transpose(1, 0, 2), means[0, :, :own]
@@ -116,10 +126,12 @@ class TrainedNetwork:
         rows: NDArray[np.int64],
         received: NDArray[np.float32],
         threads: int,
+        offset: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float64]:
         """Means of all visible units in network units, the treatment's first, shape (m, units).
 
-        Those of the outcomes are under the treatment received, as dummies or a dose (m, L-1).
+        Those of the outcomes are under the treatment received, as dummies or a dose (m, L-1). An
+        offset, shape (m, units), is added to their predictors.
         """
         return _core.predict_received(
             self.spec,
@@ -130,6 +142,7 @@ class TrainedNetwork:
             rows,
             np.ascontiguousarray(received),
             threads,
+            offset,
         ).astype(np.float64)
 
     def path_strength(self, block: int) -> NDArray[np.float64]:

@@ -66,6 +66,7 @@ def train_starts(
     previous: Carried | None = None,
     progress: Callable[[int], object] | None = None,
     trace: bool = True,
+    offset: NDArray[np.float32] | None = None,
 ) -> list[_core.TaskResult]:
     """Train a network on the rows of a fold from every start.
 
@@ -91,6 +92,10 @@ def train_starts(
         Called now and then with the number of epochs done; may raise to stop.
     trace
         Whether to keep a record of every epoch, and to compute likelihood and BIC.
+    offset : (n, units), optional
+        Added to the predictors of the visible units, of every row and in the order of
+        ``data.visible``: standardised outcome or dose, or log-odds; by default nothing. A row has
+        the same at all of its candidates.
     """
     split = place.split
     fitted, validation = split.fit if rows is None else rows, split.validation
@@ -111,4 +116,5 @@ def train_starts(
         wiring.inputs[:0] if previous is None else previous.places(wiring.inputs),
         trace=trace,
         network_id=place.network_id,
+        offset=offset,
     )

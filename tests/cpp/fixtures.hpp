@@ -84,6 +84,13 @@ inline Batch some_batch(const NetworkSpec& spec, Index rows) {
   return batch;
 }
 
+// An offset for every visible unit of every row.
+inline Panel some_offset(const NetworkSpec& spec, Index rows) {
+  Panel offset(rows, spec.visible_columns());
+  fill(offset, 4000);
+  return offset;
+}
+
 // A row-major matrix that is standardised already.
 template <class T>
 struct Covariates {

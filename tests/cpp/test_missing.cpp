@@ -33,7 +33,17 @@ struct Setting {
   std::vector<LayerState> states;
   std::vector<Index> rows{0, 1, 2, 3}, inputs{0, 1, 2};
 
-  Setting() { allocate(spec, 4, states); }
+  explicit Setting(bool with_offset = false) {
+    allocate(spec, 4, states);
+    if (with_offset) batch.offset = some_offset(spec, 4);
+  }
+  // The batch's offsets without their padding.
+  std::vector<float> offset() const {
+    std::vector<float> values;
+    for (Index i = 0; i < 4; ++i)
+      for (float value : batch.offset.row(i)) values.push_back(value);
+    return values;
+  }
   Model model() const { return {.spec = spec, .parameters = parameters, .variances = variances}; }
 };
 
@@ -66,8 +76,10 @@ TEST_CASE("missing: a candidate is put where the network reads its covariate") {
   CHECK(row[1] == 8.0f);
 }
 
-TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
-  Setting s;
+namespace {
+
+void check_visits(bool with_offset) {
+  Setting s(with_offset);
   Candidates candidates = some_candidates();
   for (Index k = 0; k < kDraws; ++k) candidates.log_weight(1, k) = 0.3f * static_cast<float>(k);
   Imputer imputer(candidates, 4, s.inputs, 3);
@@ -108,8 +120,8 @@ TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
     }
 }
 
-TEST_CASE("missing: likelihoods of all candidates at once, for any number of threads") {
-  Setting s;
+void check_likelihoods(bool with_offset) {
+  Setting s(with_offset);
   const Candidates candidates = some_candidates();
   Covariates<double> x(4, 3);
   for (Index i = 0; i < 4; ++i)
@@ -118,9 +130,11 @@ TEST_CASE("missing: likelihoods of all candidates at once, for any number of thr
   Hooks hooks;
   const auto blocks = visible_blocks(s.spec);
   const CandidateInputs places(s.inputs, 3);
+  const std::vector<float> offset = s.offset();
+  const Columns known{.data = offset.data(), .width = s.batch.offset.columns()};
   for (int threads : {1, 2}) {
     const Panel out = candidate_log_likelihood(s.model(), s.inputs, data, candidates,
-                                               s.batch.visible, threads, hooks);
+                                               s.batch.visible, known, threads, hooks);
     for (Index slot = 0; slot < 2; ++slot)
       for (Index k = 0; k < kDraws; ++k) {
         const Index row = candidates.rows[slot];
@@ -131,4 +145,16 @@ TEST_CASE("missing: likelihoods of all candidates at once, for any number of thr
         CHECK(out(slot, k) == static_cast<float>(expected));
       }
   }
+}
+
+}  // namespace
+
+TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
+  check_visits(false);
+  check_visits(true);
+}
+
+TEST_CASE("missing: likelihoods of all candidates at once, for any number of threads") {
+  check_likelihoods(false);
+  check_likelihoods(true);
 }

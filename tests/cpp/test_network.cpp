@@ -59,6 +59,27 @@ TEST_CASE("network: forward passes ψ of latent units and visible units as they 
   }
 }
 
+TEST_CASE("network: offsets move the predictors of visible units, once, and nothing else") {
+  const NetworkSpec spec = fixtures::small_network();
+  const Parameters theta = fixtures::some_parameters(spec);
+  Batch batch = fixtures::some_batch(spec, 5);
+  std::vector<LayerState> plain, moved;
+  allocate(spec, 5, plain);
+  allocate(spec, 5, moved);
+  forward(spec, theta, batch, plain);
+  batch.offset = fixtures::some_offset(spec, 5);
+  forward(spec, theta, batch, moved);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(plain[i].output.view() == moved[i].output.view());
+  CHECK(plain[0].predictor.view() == moved[0].predictor.view());
+  for (Index i = 0; i < 5; ++i) {
+    for (Index j : {0, 1}) {
+      CHECK(moved[1].predictor(i, j) == plain[1].predictor(i, j));
+      CHECK(moved[1].predictor(i, 2 + j) == plain[1].predictor(i, 2 + j) + batch.offset(i, j));
+    }
+    CHECK(moved[2].predictor(i, 0) == plain[2].predictor(i, 0) + batch.offset(i, 2));
+  }
+}
+
 TEST_CASE("network: the log-likelihood of visible blocks is weighted by rows") {
   const NetworkSpec spec = fixtures::small_network();
   const Parameters theta = fixtures::some_parameters(spec);

@@ -75,6 +75,7 @@ struct Setting {
   fixtures::Covariates<float> x{kRows, kColumns};
   std::vector<Index> inputs{0, 1, 2, 3, 4, 5};
   std::vector<float> visible = std::vector<float>(2 * kRows);
+  std::vector<float> offset;  // as many, or nothing
   Floats row_weight = Floats(kRows, 1.0f);
   std::vector<Panel> structure;
   std::uint64_t network = 0;
@@ -101,6 +102,7 @@ struct Setting {
                           .data = data,
                           .inputs = inputs,
                           .visible = {.data = visible.data(), .width = 2},
+                          .offset = {.data = offset.data(), .width = offset.empty() ? 0 : 2},
                           .row_weight = row_weight,
                           .structure = structure,
                           .seed = 42,
@@ -156,6 +158,35 @@ TEST_CASE("trainer: the likelihood of held-out rows grows") {
   // The outcome's noise was measured on them, so its variance has fallen from one.
   CHECK(result.variances[1] < 0.5);
   CHECK(result.variances[0] == 1.0);  // a binary treatment has none
+}
+
+TEST_CASE("trainer: offsets of zero change no bit") {
+  Setting s;
+  const TaskResult plain = s.run();
+  s.offset.assign(2 * kRows, 0.0f);
+  CHECK(same(plain, s.run()));
+}
+
+TEST_CASE("trainer: an offset of a gaussian outcome is taken from it") {
+  Setting s;
+  s.options.stages = {stage(5, PriorKind::slab, false)};
+  const TaskResult plain = s.run();
+  s.offset.assign(2 * kRows, 0.0f);
+  for (Index i = 0; i < kRows; ++i) s.offset[2 * i + 1] = 0.7f * s.x(i, 2);
+  const TaskResult known = s.run();
+  for (Index i = 0; i < kRows; ++i) s.outcome(i) -= s.offset[2 * i + 1];
+  s.offset.clear();
+  const TaskResult left = s.run();
+  // Ten updates, each of which moves a weight of size one by what float32 gradients say: see
+  // tests/numerical/test_training.py.
+  const double tolerance = 16 * 10 * 0x1p-24;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto of = [i](const TaskResult& r) { return r.parameters.layers[i].weights.view(); };
+    CHECK((of(known) - of(left)).cwiseAbs().maxCoeff() <= tolerance);
+    CHECK((of(known) - of(plain)).cwiseAbs().maxCoeff() > 100 * tolerance);
+  }
+  for (std::size_t b = 0; b < 2; ++b) CHECK_NEAR(known.variances[b], left.variances[b], tolerance);
+  CHECK_NEAR(known.bic / kRows, left.bic / kRows, 2 * tolerance);
 }
 
 TEST_CASE("trainer: a dose has a variance of its own, measured on held-out rows") {

@@ -83,6 +83,7 @@ class Case:
     visible: NDArray[np.float32]
     row_weight: NDArray[np.float32]
     variances: list[float]
+    offset: NDArray[np.float32] | None = None
 
     @property
     def hidden(self) -> int:
@@ -103,6 +104,7 @@ class Case:
             step,
             STREAM,
             iteration,
+            self.offset,
         )
 
     def twin(self, latent_variance: Any, *, pull: bool = True) -> Chain:
@@ -115,10 +117,16 @@ class Case:
             latent_variance=latent_variance,
             visible_variance=self.variances,
             pull=pull,
+            offset=self.offset,
         )
 
     def unweighted(self) -> Case:
         return replace(self, row_weight=np.ones_like(self.row_weight))
+
+    def with_offset(self) -> Case:
+        """Predictors of all visible units moved, of each row by another distance."""
+        offset = np.random.default_rng(9).normal(size=self.visible.shape)
+        return replace(self, offset=offset.astype(np.float32))
 
 
 def make_case(name: str, *, rows: int = 23, seed: int = 0) -> Case:

@@ -70,9 +70,11 @@ class Chain:
         latent_variance: Any = None,
         visible_variance: Any = None,
         pull: bool = True,
+        offset: Array | None = None,
     ) -> None:
         self.spec, self.blocks = spec, place_blocks(spec)
         self.pull = pull  # do visible units pull? Not those of a shadow chain
+        self.offset = None if offset is None else np.asarray(offset, dtype=float)
         self.w = [np.asarray(w, dtype=float) for w in weights]
         self.b = [np.asarray(b, dtype=float) for b in biases]
         self.x, self.visible = np.asarray(x, dtype=float), np.asarray(visible, dtype=float)
@@ -104,8 +106,12 @@ class Chain:
         return np.hstack(parts)
 
     def predictor(self, i: int) -> Array:
-        """b_i + w_i ψ(Y_{i-1})."""
-        return self.b[i] + self.output(i - 1) @ self.w[i]
+        """b_i + w_i ψ(Y_{i-1}), and the offsets of visible units."""
+        eta = self.b[i] + self.output(i - 1) @ self.w[i]
+        for p in self.blocks[i]:
+            if p.block.visible and self.offset is not None:
+                eta[:, p.units] += self.offset[:, p.columns]
+        return eta
 
     def residual(self, i: int) -> Array:
         """d log π(Y_i | Y_{i-1}) / d predictor, all units of the layer."""

@@ -78,6 +78,7 @@ class Training:
     structure: list[Array] | None = None
     moving: Moving | None = None
     previous: Training | None = None
+    offset: Array | None = None
     trace: list[list[float]] = field(default_factory=list)
 
     def run(self) -> None:
@@ -131,6 +132,7 @@ class Training:
             latent_variance=self.options.sampler.variance,
             visible_variance=self.variances if variances is None else variances,
             pull=pull,
+            offset=None if self.offset is None else self.offset[rows],
         )
 
     def swept(self, rows: Array, step: Any) -> tuple[Chain, list[tuple[Array, Array]]]:

@@ -53,6 +53,7 @@ def sweep(
     step: Sequence[float],
     stream: Stream,
     iteration: int,
+    offset: NDArray[np.float32] | None,
 ) -> SweepResult: ...
 def move_candidates(
     network: NetworkSpec,

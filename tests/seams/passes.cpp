@@ -1,5 +1,6 @@
 // Passes over a whole network: a backward sweep, updates, moves among candidates, pruning.
 #include <numeric>
+#include <optional>
 
 #include "bindings/call.hpp"
 #include "bindings/convert.hpp"
@@ -20,6 +21,7 @@ struct SweepCall {
   std::vector<double> variances, step;
   Stream stream{};
   std::uint32_t iteration = 0;
+  std::optional<FloatArray> offset;
 };
 
 struct SweepResult {
@@ -37,7 +39,8 @@ SweepResult sweep(const SweepCall& call) {
   const Parameters parameters = parameters_from_python(spec, call.weights, call.biases);
   const Batch batch{.inputs = panel_from_array(call.x),
                     .visible = panel_from_array(call.visible),
-                    .weight = floats_from_array(call.row_weight)};
+                    .weight = floats_from_array(call.row_weight),
+                    .offset = call.offset ? panel_from_array(*call.offset) : Panel()};
   std::vector<LayerState> states;
   std::vector<LayerGradient> gradients;
   allocate(spec, batch.rows(), states);
@@ -183,9 +186,9 @@ void register_passes(py::module_& m) {
       .def_readonly("outputs", &SweepResult::outputs)
       .def_readonly("log_likelihood", &SweepResult::log_likelihood);
   using S = SweepCall;
-  m.def("sweep",
-        unpacked(sweep, &S::network, &S::sampler_options, &S::weights, &S::biases, &S::x,
-                 &S::visible, &S::row_weight, &S::variances, &S::step, &S::stream, &S::iteration));
+  m.def("sweep", unpacked(sweep, &S::network, &S::sampler_options, &S::weights, &S::biases, &S::x,
+                          &S::visible, &S::row_weight, &S::variances, &S::step, &S::stream,
+                          &S::iteration, &S::offset));
   using U = UpdateCall;
   m.def("update", unpacked(update, &U::network, &U::optimizer_options, &U::weights, &U::biases,
                            &U::weight_gradients, &U::bias_gradients, &U::batch_weight, &U::rate,
