@@ -123,13 +123,9 @@ class Case:
     def unweighted(self) -> Case:
         return replace(self, row_weight=np.ones_like(self.row_weight))
 
-    def with_offset(self) -> Case:
-        """Predictors of all visible units moved, of each row by another distance."""
-        offset = np.random.default_rng(9).normal(size=self.visible.shape)
-        return replace(self, offset=offset.astype(np.float32))
 
-
-def make_case(name: str, *, rows: int = 23, seed: int = 0) -> Case:
+def make_case(name: str, *, rows: int = 23, seed: int = 0, offset: bool = False) -> Case:
+    """With an offset, the predictors of all visible units move, of each row by another distance."""
     spec = NETWORKS[name]
     rng = np.random.default_rng(seed)
     weights, biases = [], []
@@ -148,14 +144,16 @@ def make_case(name: str, *, rows: int = 23, seed: int = 0) -> Case:
                 codes = rng.integers(0, block.size + 1, size=rows)
                 columns.append(np.eye(block.size + 1)[codes][:, 1:])
             variances.append(0.4 if block.family == "gaussian" else 1.0)
+    visible = np.hstack(columns).astype(np.float32)
     return Case(
         spec=spec,
         weights=weights,
         biases=biases,
         x=rng.normal(size=(rows, spec.inputs)).astype(np.float32),
-        visible=np.hstack(columns).astype(np.float32),
+        visible=visible,
         row_weight=rng.uniform(0.5, 2, size=rows).astype(np.float32),
         variances=variances,
+        offset=rng.normal(size=visible.shape).astype(np.float32) if offset else None,
     )
 
 

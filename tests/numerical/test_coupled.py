@@ -60,10 +60,13 @@ def scales(chain: Chain, shadow: Chain, weight: NDArray[np.float32]) -> list[tup
     return out
 
 
+@pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_coupled_sweep_matches_its_twin(network: str, schedule: str, level: str) -> None:
-    case = make_case(network)
+def test_coupled_sweep_matches_its_twin(
+    network: str, schedule: str, offset: bool, level: str
+) -> None:
+    case = make_case(network, offset=offset)
     options, step = settings(case, schedule)
     actual = case.kernel(options, step)
     chain, shadow = swept_pair(case, options, step)

@@ -42,9 +42,18 @@ def dataset(x: np.ndarray) -> _core.Dataset:
 
 
 def evaluate(
-    net: TrainedNetwork, data: _core.Dataset, rows: np.ndarray, dose: np.ndarray
+    net: TrainedNetwork,
+    data: _core.Dataset,
+    rows: np.ndarray,
+    dose: np.ndarray,
+    offset: DosePrediction | None = None,
 ) -> DosePrediction:
-    return ForwardPass(net, data, rows).at_doses(dose)
+    return ForwardPass(net, data, rows).at_doses(dose, offset)
+
+
+def curve(dose: np.ndarray) -> DosePrediction:
+    """An offset of every unit at its doses."""
+    return DosePrediction(mu=0.3 * dose**2, slope=0.6 * dose, mean=0.1 + dose[:, 0])
 
 
 @pytest.fixture(params=["gaussian", "bernoulli"])
@@ -72,14 +81,36 @@ def test_means_are_those_of_the_kernel(network: tuple[TrainedNetwork, _core.Data
     twins.assert_close(means[0, :, 0], at.mean, roundings=64, scale=1 + np.abs(at.mean))
 
 
-def test_slope_is_the_derivative(network: tuple[TrainedNetwork, _core.Dataset]) -> None:
+def test_means_with_offsets_are_those_of_the_kernel(
+    network: tuple[TrainedNetwork, _core.Dataset],
+) -> None:
+    net, data = network
+    doses, rows = np.array([-1.5, 0.0, 0.7]), np.array([4, 0, 22])
+    dose = np.broadcast_to(doses, (3, 3))
+    linear = curve(dose)
+    at = evaluate(net, data, rows, dose, linear)
+    clamp = np.column_stack([doses, np.zeros(3)]).astype(np.float32)
+    offset = np.stack([np.broadcast_to(linear.mean, (3, 3)), linear.mu.T], axis=2)
+    means = _core.predict(
+        net.spec, list(net.weights), list(net.biases), net.inputs, data, rows, clamp, 1,
+        offset.astype(np.float32),
+    )  # fmt: skip
+    twins.assert_close(means[:, :, 1].T, at.mu, roundings=64, scale=1 + np.abs(at.mu))
+    twins.assert_close(means[0, :, 0], at.mean, roundings=64, scale=1 + np.abs(at.mean))
+
+
+@pytest.mark.parametrize("offset", [lambda dose: None, curve], ids=["", "offset"])
+def test_slope_is_the_derivative(
+    network: tuple[TrainedNetwork, _core.Dataset],
+    offset: Callable[[np.ndarray], DosePrediction | None],
+) -> None:
     net, data = network
     rows, step = np.arange(ROWS), 1e-4
     dose = np.random.default_rng(0).normal(size=(ROWS, 4))
-    up, down = (evaluate(net, data, rows, dose + h).mu for h in (step, -step))
+    up, down = (evaluate(net, data, rows, d, offset(d)).mu for d in (dose + step, dose - step))
     # Central differences err by step² times a third derivative, and by rounding / step.
     np.testing.assert_allclose(
-        evaluate(net, data, rows, dose).slope, (up - down) / (2 * step), atol=1e-7
+        evaluate(net, data, rows, dose, offset(dose)).slope, (up - down) / (2 * step), atol=1e-7
     )
 
 

@@ -25,8 +25,8 @@ def row_log_likelihood(case: Case) -> np.ndarray:
 class Gappy:
     """A case in which some entries are missing, with candidates for them."""
 
-    def __init__(self, name: str, seed: int = 0) -> None:
-        self.case = make_case(name, seed=seed)
+    def __init__(self, name: str, seed: int = 0, *, offset: bool = False) -> None:
+        self.case = make_case(name, seed=seed, offset=offset)
         rng = np.random.default_rng(seed + 1)
         missing = rng.random(self.case.x.shape) < 0.15
         missing[0], missing[1, :2] = False, True  # rows without and with several gaps
@@ -60,9 +60,10 @@ class Gappy:
         return np.column_stack(each)
 
 
+@pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_likelihoods_of_candidates(name):
-    gappy = Gappy(name)
+def test_likelihoods_of_candidates(name, offset):
+    gappy = Gappy(name, offset=offset)
     case, p = gappy.case, gappy.case.spec.inputs
     data = _core.Dataset(case.x, np.zeros(p), np.ones(p), 1e6, 2**20)
     kernel = _core.candidate_log_likelihood(
@@ -75,6 +76,7 @@ def test_likelihoods_of_candidates(name):
         case.visible,
         case.variances,
         2,
+        case.offset,
     )
     # Sums over inputs and units of three layers, then a square over the variance.
     assert_close(kernel, gappy.log_likelihoods(), roundings=200)

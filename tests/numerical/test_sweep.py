@@ -47,10 +47,11 @@ def at_latents_of(case: Case, options: SamplerOptions, result: Any) -> Chain:
     return twin
 
 
+@pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_sweep_matches_its_twin(network: str, schedule: str, level: str) -> None:
-    case = make_case(network)
+def test_sweep_matches_its_twin(network: str, schedule: str, offset: bool, level: str) -> None:
+    case = make_case(network, offset=offset)
     options, step = settings(case, schedule)
     actual, twin = case.kernel(options, step), swept_twin(case, options, step)
     for i in range(case.hidden):
@@ -94,9 +95,10 @@ def test_row_weights_multiply_gradients_and_nothing_else(network: str) -> None:
     assert not np.allclose(weighted.weight_gradients[0], plain.weight_gradients[0], rtol=1e-2)
 
 
+@pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_layer_log_likelihood_at_the_kernels_own_latents(network: str) -> None:
-    case = make_case(network)
+def test_layer_log_likelihood_at_the_kernels_own_latents(network: str, offset: bool) -> None:
+    case = make_case(network, offset=offset)
     options, step = settings(case, "three sweeps")
     result = case.kernel(options, step)
     twin = at_latents_of(case, options, result)
@@ -107,9 +109,12 @@ def test_layer_log_likelihood_at_the_kernels_own_latents(network: str) -> None:
     twins.assert_close(result.log_likelihood, expected, roundings=ROUNDINGS, scale=np.array(sizes))
 
 
+@pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_gradients_are_slopes_of_the_joint_log_density_at_fixed_latents(network: str) -> None:
-    case = make_case(network)
+def test_gradients_are_slopes_of_the_joint_log_density_at_fixed_latents(
+    network: str, offset: bool
+) -> None:
+    case = make_case(network, offset=offset)
     options, step = settings(case, "one sweep")
     result = case.kernel(options, step)
     twin = at_latents_of(case, options, result)

@@ -168,12 +168,17 @@ def test_initial_parameters_match_their_twin(data: Data, initializer: str, netwo
             twins.assert_close(actual, expected, roundings=12, scale=6)
 
 
+def some_offset(scale: float = 0.5) -> np.ndarray:
+    return (scale * np.random.default_rng(4).normal(size=(N, 2))).astype(np.float32)
+
+
+@pytest.mark.parametrize("offset", [None, some_offset()], ids=["", "offset"])
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_training_matches_its_twin(data: Data, recipe: str) -> None:
+def test_training_matches_its_twin(data: Data, recipe: str, offset: np.ndarray | None) -> None:
     options = RECIPES[recipe]
-    results = data.train(options)
+    results = data.train(options, offset=offset)
     for task, result in zip(TASKS, results, strict=True):
-        twin = data.twin(options, task)
+        twin = data.twin(options, task, offset=offset)
         assert not result.failure
         steps = twin.iteration
         # Pruning must have done something, or masks and dropped covariates go untested.
@@ -319,6 +324,16 @@ def test_a_given_structure_is_kept(data: Data) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
+def test_offsets_of_zero_change_no_bit_and_others_do(data: Data, recipe: str) -> None:
+    plain, zero, moved = (
+        data.train(RECIPES[recipe], tasks=TASKS[:1], offset=offset)[0]
+        for offset in (None, np.zeros((N, 2), dtype=np.float32), some_offset())
+    )
+    assert_same_bits(plain, zero)
+    assert plain.bic != moved.bic
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_threads_and_repetition_do_not_change_a_bit(data: Data, recipe: str) -> None:
     once, again, parallel, crowded = (data.train(RECIPES[recipe], threads=t) for t in (1, 1, 2, 7))
     for a, b, c, d in zip(once, again, parallel, crowded, strict=True):
@@ -447,6 +462,8 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
         ({"inputs": np.arange(1, P + 1)}, "covariate does not exist"),
         ({"visible": np.zeros((N, 3), dtype=np.float32)}, "visible unit"),
         ({"row_weight": np.ones(N - 1, dtype=np.float32)}, "one weight per row"),
+        ({"offset": np.ones((N, 1), dtype=np.float32)}, "an array of 60 x 2, not of 60 x 1"),
+        ({"offset": np.ones(N, dtype=np.float32)}, "an array of 60 x 2, not of 60"),
         ({"options": replace(ADAM, sampler=SamplerOptions(variance=(1.0,)))}, "latent variance"),
         ({"options": replace(ADAM, stages=(StageOptions(1, rate=(1.0,), step=STEP),))}, "rate"),
         ({"structure": [np.ones((P, 4), dtype=np.float32)]}, "structure"),
