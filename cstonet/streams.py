@@ -25,6 +25,8 @@ class Stream(IntEnum):
     NEW_ROWS = 6
     MEDIATOR_RESIDUALS = 7
     SEARCH_ROWS = 8
+    BACKBONE = 9
+    SHARES = 10
 
     def generator(self, *words: int) -> np.random.Generator:
         """The generator of this purpose for a seed and further words."""

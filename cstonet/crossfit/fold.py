@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cstonet.blocks import row_blocks
 from cstonet.imputation.candidates import ImputationModel
+from cstonet.network.backbone import Backbone
 from cstonet.network.prediction import RowArrays, put_together
 from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training_data import Split
@@ -43,6 +44,8 @@ class Fold:
         One row per start and epoch.
     moves
         Steps of the structure search.
+    backbone
+        Linear parts of treatment and outcome; None: there are none.
     imputation
         How missing covariates are drawn; None if there are none.
     inclusion
@@ -56,6 +59,7 @@ class Fold:
     failures: tuple[str, ...]
     trace: pd.DataFrame
     moves: tuple[Move, ...]
+    backbone: Backbone | None = None
     imputation: ImputationModel | None = None
     inclusion: Inclusion | None = None
 

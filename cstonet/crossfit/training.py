@@ -17,6 +17,7 @@ from cstonet.crossfit.workforce import SEARCH_UNITS, TRAIN_UNITS, Monitor
 from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
+from cstonet.network.backbone import FittedBackbone, fit_backbone
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Model, Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
@@ -93,7 +94,10 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     data = job.data if imputer is None else imputer.data
     candidates = None if pool is None else pool.candidates
-    results = _train_all(job, place, wiring, data, candidates, monitor)
+    linear = None
+    if plan.backbone and adjustment.used is not None:
+        linear = fit_backbone(data, place, adjustment.used)
+    results = _train_all(job, place, wiring, data, candidates, monitor, linear)
     starts = tuple(
         TrainedNetwork.from_task(split.index, start, wiring, result)
         for start, result in enumerate(results)
@@ -115,6 +119,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
         failures=failures,
         trace=_trace_frame(job.network, split.index, results),
         moves=moves,
+        backbone=None if linear is None else linear.backbone,
         imputation=None if imputer is None else imputer.model,
         inclusion=_inclusion(
             job,
@@ -133,6 +138,7 @@ def _train_all(
     data: TrainingData,
     candidates: _core.Candidates | None,
     monitor: Monitor,
+    linear: FittedBackbone | None,
 ) -> list[_core.TaskResult]:
     """Train the networks of a fold from every start: side by side where it has threads for that."""
     starts = job.plan.starts
@@ -144,7 +150,14 @@ def _train_all(
             monitor.advance(place.split.index, SEARCH_UNITS + int(TRAIN_UNITS * share))
 
         return train_starts(
-            place, wiring, job.training, data, numbers, candidates=candidates, progress=advance
+            place,
+            wiring,
+            job.training,
+            data,
+            numbers,
+            candidates=candidates,
+            progress=advance,
+            offset=None if linear is None else linear.offset,
         )
 
     if place.threads > 1:

@@ -96,10 +96,13 @@ def _hints(owner: type) -> dict[str, Any]:
     return get_type_hints(owner)
 
 
-def check_flag(owner: object, name: str) -> None:
-    """Raise OptionError unless the field is True or False."""
-    if not isinstance(getattr(owner, name), bool):
-        fail(owner, name, getattr(owner, name), "True or False")
+def check_flag(owner: object, name: str, *, auto: bool = False) -> None:
+    """Raise OptionError unless the field is True or False (or ``"auto"``)."""
+    value = getattr(owner, name)
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    if not isinstance(value, bool):
+        fail(owner, name, value, 'True, False or "auto"' if auto else "True or False")
 
 
 def check_units(owner: object, name: str) -> None:

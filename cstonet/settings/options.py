@@ -17,6 +17,7 @@ from cstonet.errors import OptionError
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
     check_choice,
+    check_flag,
     check_integer,
     check_kind,
     check_number,
@@ -149,6 +150,11 @@ class FitOptions:
         Sure independence screening: in every fold only so many covariates take part in the search,
         or enter the network if there is none: a few that explain most, one after the other, and
         those with the largest scores for what these leave. None: all do.
+    backbone
+        Whether covariates reach treatment and outcome also directly, by units of identity
+        activation whose weights have penalties chosen on held-out rows; the hidden units learn what
+        is left. ``"auto"``: after a search, where the treatment has levels and the covariates are
+        complete, without mediators.
     updates
         Parameter updates of a stage whose epochs are ``"auto"``, on up to 10 000 training rows;
         with more, they grow with the fourth root of the rows.
@@ -196,6 +202,7 @@ class FitOptions:
     treatment_units: int | Auto = "auto"
     search: SearchOptions | None = field(default_factory=SearchOptions)
     screen: int | None = None
+    backbone: bool | Auto = "auto"
     updates: int = 4000
     starts: int = 2
     ensemble: int = 2
@@ -220,6 +227,7 @@ class FitOptions:
         check_kind(self, "search", SearchOptions, optional=True)
         if self.screen is not None:
             check_integer(self, "screen", 1, 10_000_000)
+        check_flag(self, "backbone", auto=True)
         check_integer(self, "updates", 1, 10_000_000)
         check_integer(self, "starts", 1, 10_000)
         check_integer(self, "ensemble", 1, 10_000)

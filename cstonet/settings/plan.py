@@ -140,6 +140,8 @@ class Plan:
         The same for the working networks of the structure search; None without one.
     refitting
         Training options of working networks that go on from another one.
+    backbone
+        Whether there are linear parts of treatment and outcome.
     screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
@@ -151,6 +153,7 @@ class Plan:
     search: SearchOptions | None
     search_network: Architecture | None
     refitting: TrainingOptions | None
+    backbone: bool
     screen: int | None
     starts: int
     ensemble: int
@@ -241,6 +244,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         search=search,
         search_network=search_network,
         refitting=refitting,
+        backbone=_backbone(problem, options),
         screen=options.screen,
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
@@ -256,6 +260,16 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
     )
+
+
+def _backbone(problem: Problem, options: FitOptions) -> bool:
+    """Whether there are linear parts; raises OptionError where there can be none."""
+    obstacle = problem.whole_treatment_model or problem.no_means
+    if options.search is None:
+        obstacle = "a preset that searches for no covariates"
+    if options.backbone is True and obstacle is not None:
+        raise OptionError(f"backbone=True is not available with {obstacle}. Leave the option out.")
+    return obstacle is None and options.backbone is not False
 
 
 def _validation_fraction(options: FitOptions, rows: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.imputation.new_rows import CompletedRows
 from cstonet.network.covariates import Covariates, at_hand
 from cstonet.network.prediction import RowArrays, averaged, with_rows
-from cstonet.network.trained import TrainedNetwork
+from cstonet.network.shares import OutcomeLink, mixed_probabilities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +27,7 @@ def predict(fitted: FittedNetworks, X: NDArray[np.floating]) -> Prediction:
     """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
     data = fitted.x_scaling.dataset(X, 0)
     return fitted.over_folds(
-        X.shape[0], lambda fold, rows: at_rows(fitted, fold.networks, data, rows)
+        X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows)
     )
 
 
@@ -50,7 +49,7 @@ def predict_incomplete(
     plan = fitted.plan
     data = at_hand(fitted.x_scaling.dataset(X, plan.pack_bytes))
     everywhere = fitted.over_folds(
-        X.shape[0], lambda fold, rows: at_rows(fitted, fold.networks, data, rows)
+        X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows)
     )
     parts = []
     for fold in fitted.folds:
@@ -62,7 +61,7 @@ def predict_incomplete(
         seed = (plan.seed, fold.split.index)
         new = CompletedRows.draw(fold.imputation, data, missing, draws, seed)
         rows = new.entries.rows
-        each = [at_rows(fitted, fold.networks, completed, rows) for completed in new.each()]
+        each = [at_rows(fitted, fold, completed, rows) for completed in new.each()]
         weights = new.weights(np.stack([prediction.propensity for prediction in each]))
         parts.append(averaged(each, weights))
     return with_rows(everywhere, rows, averaged(parts))
@@ -77,26 +76,30 @@ def predict_out_of_fold(
     """
 
     def of_fold(fold: Fold, test: NDArray[np.int64]) -> Prediction:
-        return at_rows(fitted, fold.networks, data, test)
+        return at_rows(fitted, fold, data, test)
 
     return out_of_fold(fitted.folds, of_fold, rows)
 
 
 def at_rows(
-    fitted: FittedNetworks,
-    networks: Sequence[TrainedNetwork],
-    data: Covariates,
-    rows: NDArray[np.int64],
+    fitted: FittedNetworks, fold: Fold, data: Covariates, rows: NDArray[np.int64]
 ) -> Prediction:
-    """Networks averaged, in the units of the data."""
+    """The chosen networks of a fold averaged, in the units of the data.
+
+    Beside a linear backbone, what hidden units add counts with their share.
+    """
+    offset = None if fold.backbone is None else fold.backbone.at_levels(data, rows)
     levels = fitted.spec.treatment_width + 1
     outcome, treated = np.zeros((len(rows), levels)), np.zeros((len(rows), levels - 1))
-    for net in networks:
-        mu, probability = net.means(data, rows, fitted.threads)
-        outcome += mu / len(networks)
-        treated += probability / len(networks)
+    for net in fold.networks:
+        mu, probability = net.means(data, rows, fitted.threads, offset)
+        outcome += mu / len(fold.networks)
+        treated += probability / len(fold.networks)
     # The reference has the rest, which rounding may leave a hair below zero.
     rest = np.maximum(1 - treated.sum(axis=1), 0.0)
-    return Prediction(
-        mu=fitted.y_units.restore(outcome), propensity=np.column_stack([rest, treated])
-    )
+    propensity = np.column_stack([rest, treated])
+    if offset is not None:
+        link = OutcomeLink.of(fitted.spec)
+        propensity = mixed_probabilities(offset[0, :, :-1], propensity, fitted.shares.treatment)
+        outcome = link.mixed(offset[:, :, -1].T, outcome, fitted.shares.outcome)
+    return Prediction(mu=fitted.y_units.restore(outcome), propensity=propensity)
