@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.reporting.numbers import with_error
 from cstonet.settings.checks import is_real
 from cstonet.streams import Stream
 
@@ -96,10 +97,9 @@ class Effect:
         )
 
     def __str__(self) -> str:
-        return (
-            f"{self.name} = {self.estimate:.4g} (SE {self.se:.2g}, "
-            f"{100 * (1 - self.alpha):g}% CI {self.lower:.4g} to {self.upper:.4g})"
-        )
+        estimate, se, lower, upper = with_error(self.estimate, self.se, self.lower, self.upper)
+        level = f"{100 * (1 - self.alpha):g}%"
+        return f"{self.name} = {estimate} (SE {se}, {level} CI {lower} to {upper})"
 
 
 @dataclass(frozen=True, slots=True)

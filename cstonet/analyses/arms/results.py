@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cstonet.analyses.arms.comparisons import ComparedArms
 from cstonet.analyses.arms.estimation import ArmsNuisances
+from cstonet.analyses.arms.methods import arms_methods
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
@@ -76,6 +77,10 @@ class ArmsResults(ComparedArms):
         from cstonet.analyses.arms.summary import arms_summary
 
         return arms_summary(self, alpha)
+
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section."""
+        return arms_methods(self)
 
     def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
         """One effect by name, in everyone or in a part of the population.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from cstonet.analyses.doses import diagnostics
 from cstonet.analyses.doses.estimation import DoseModels
+from cstonet.analyses.doses.methods import dose_methods
 from cstonet.analyses.doses.prediction import predict_doses
 from cstonet.analyses.doses.response import (
     CurveSource,
@@ -87,6 +88,10 @@ class DoseResults(CausalResults):
         from cstonet.analyses.doses.summary import dose_summary
 
         return dose_summary(self, alpha)
+
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section."""
+        return dose_methods(self)
 
     def effect(self, name: str = NAME, *, alpha: float = 0.05) -> Effect:
         """The average marginal effect: mean slope of the outcome in the dose.
