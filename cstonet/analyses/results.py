@@ -168,7 +168,7 @@ class CausalResults(EffectInference, ABC):
         # statsmodels takes a second to import: only those who print pay for it.
         from cstonet.reporting.summary import summarize
 
-        return summarize(self.design.formula, self.summary_parts(alpha), self.warnings)
+        return summarize(self.design.formula, self.summary_parts(alpha), self._leading_warnings())
 
     @abstractmethod
     def summary_parts(self, alpha: float) -> SummaryParts:
@@ -189,9 +189,16 @@ class CausalResults(EffectInference, ABC):
         """
 
     def __repr__(self) -> str:
-        contrasts = self.effects.names[: self.effects.n_contrasts]
-        shown = ", ".join(str(self.effect(name)) for name in contrasts)
+        shown = ", ".join(str(self.effect(name)) for name in self._shown())
         return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
+
+    def _leading_warnings(self) -> tuple[str, ...]:
+        """What the notes of the summary begin with."""
+        return self.warnings
+
+    def _shown(self) -> tuple[str, ...]:
+        """Names of the effects that the short form of the results shows."""
+        return self.effects.names[: self.effects.n_contrasts]
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

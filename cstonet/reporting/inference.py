@@ -274,13 +274,13 @@ class EffectInference:
         names = list(self.effects.names)
         return pd.DataFrame(self.effects.covariance, index=names, columns=names, copy=True)
 
-    def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """One effect by name.
 
         Parameters
         ----------
-        name : str
-            One of `params`.
+        name : str, optional
+            One of `params`, by default the first.
         alpha : float
             One minus the confidence level.
 
@@ -289,6 +289,7 @@ class EffectInference:
         Effect
             Estimate, standard error, confidence limits and p-value.
         """
+        name = self.effects.names[0] if name is None else name
         if name not in self.effects.names:
             raise NotAvailableError(
                 f"this fit has no effect {name!r}; available: {', '.join(self.effects.names)}"

@@ -133,6 +133,8 @@ def training_paragraph(plan: Plan) -> str:
     )
     if plan.starts == 1:
         starts = "one random start per fold"
+    elif plan.ensemble == plan.starts:
+        starts = f"{plan.starts} random starts per fold, which were averaged"
     else:
         starts = f"{plan.starts} random starts per fold, of which {best}"
     if plan.folds == 1:
@@ -206,6 +208,6 @@ def missing_paragraph(design: AnyDesign) -> str:
 def software_paragraph(plan: Plan) -> str:
     """What computed it, and how to compute it again."""
     return (
-        f"Software. cstonet {version('cstonet')}, preset {plan.preset!r}, seed {plan.seed}; the same "
-        "version, data and seed give the same numbers."
+        f"Software. cstonet {version('cstonet')}, preset {plan.preset!r}, seed {plan.seed}; the "
+        "same version, data and seed give the same numbers."
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from cstonet.errors import OptionError
+from cstonet.estimators.targets import Target
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
     check_choice,
@@ -164,6 +165,10 @@ class FitOptions:
     validation_fraction
         Share of the training rows held out to measure the noise. ``"auto"``: a tenth, but not more
         than 2000 rows.
+    estimand
+        The effect that leads the table of a treatment with levels: in everyone (``"ATE"``), among
+        those who received the treatment (``"ATT"``), among those who did not (``"ATC"``), or among
+        those who could have received either (``"ATO"``, overlap weights).
     clip
         Propensities are clipped to [clip, 1 - clip].
     variance
@@ -202,6 +207,7 @@ class FitOptions:
     folds: int = 5
     repeats: int = 2
     validation_fraction: float | Auto = "auto"
+    estimand: Target = "ATE"
     clip: float = 0.01
     variance: VarianceChoice = "auto"
     outlier_limit: float = 6.0
@@ -227,6 +233,7 @@ class FitOptions:
         check_integer(self, "folds", 1, 1000)
         check_integer(self, "repeats", 1, 1000)
         check_number(self, "validation_fraction", 0, 0.5, auto=True)
+        check_choice(self, "estimand")
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance")
         check_integer(self, "pack_bytes", 0, 2**62, auto=True)

@@ -11,6 +11,19 @@ from cstonet.reporting.diagnostics import arm_separation
 _POOR_OVERLAP = 0.05
 # Area under the ROC curve of the propensities above which the arms count as separated.
 _SEPARATED = 0.95
+# How a summary calls an effect that the data say nothing about.
+NOT_ESTIMABLE = "not estimable"
+
+
+def not_estimable(estimand: str) -> str:
+    """What to say of an estimand without enough support, and what to ask for instead."""
+    text = f"The {estimand} is {NOT_ESTIMABLE} with these data: its interval is not to be used."
+    if estimand == "ATO":
+        return text
+    return (
+        f'{text} estimand="ATO" asks for less: the effect among units that could have received '
+        "either level."
+    )
 
 
 def overlap_warnings(nuisances: Nuisances, effects: Effects) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cstonet.analyses.arms.wording import estimand_words
+from cstonet.analyses.arms.wording import estimand_words, leading_estimand, population
 from cstonet.reporting.numbers import count, probability
 from cstonet.reporting.summary import (
     Row,
@@ -103,12 +103,14 @@ def _arms_table(results: ArmsResults) -> Table:
 
 def _note_estimand(results: ArmsResults) -> str:
     design = results.design
-    names = results.effects.names
+    names, leading = results.effects.names, leading_estimand(results)
     if results.arms.kind == "binary":
         control, treated = names[-2:]
         contrast = f"ATE = {treated} - {control}"
     else:
         contrast = "ATE[b-a] = POM[b] - POM[a]"
+    if leading != "ATE":
+        contrast = f"{leading}: {population(results.arms, leading)}; {contrast}"
     risk = "risk" if design.family == "binomial" else "mean"
     which = f"{design.outcome_name} = 1" if risk == "risk" else design.outcome_name
     difference = " is a risk difference" if risk == "risk" else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cstonet.analyses.arms.cautions import NOT_ESTIMABLE
+
 if TYPE_CHECKING:
     from cstonet.analyses.arms.comparisons import ComparedArms
     from cstonet.data.treatment import Arms
@@ -15,7 +17,7 @@ def estimand_words(results: ComparedArms) -> str:
     """What leads the table, and in which direction: "ATE, drug against placebo"."""
     arms, name = results.arms, leading_estimand(results)
     words = ", ".join(filter(None, (name, direction(arms), population(arms, name))))
-    return words if getattr(results, "estimable", True) else f"{words}: not estimable"
+    return words if getattr(results, "estimable", True) else f"{words}: {NOT_ESTIMABLE}"
 
 
 def leading_estimand(results: ComparedArms) -> str:

@@ -93,17 +93,17 @@ class DoseResults(CausalResults):
         """How the effects were estimated, in full: text for a paper's methods section."""
         return dose_methods(self)
 
-    def effect(self, name: str = NAME, *, alpha: float = 0.05) -> Effect:
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """The average marginal effect: mean slope of the outcome in the dose.
 
         Parameters
         ----------
-        name : str
+        name : str, optional
             "AME".
         alpha : float
             One minus the confidence level.
         """
-        if name not in self.effects.names:
+        if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
                 f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "

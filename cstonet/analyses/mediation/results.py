@@ -87,25 +87,25 @@ class MediationResults(ComparedArms):
         """How the effects were estimated, in full: text for a paper's methods section."""
         return mediation_methods(self)
 
-    def effect(self, name: str = "TE", *, alpha: float = 0.05) -> Effect:
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """One effect by name: "TE", "NDE", "NIE", or "NIE/TE", the proportion mediated.
 
         Parameters
         ----------
-        name : str
-            Which one.
+        name : str, optional
+            Which one, by default "TE".
         alpha : float
             One minus the confidence level.
         """
         if name == PROPORTION:
             return self.proportion_mediated(alpha=alpha)
-        if name not in self.effects.names:
+        if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"a mediation fit has no effect {name!r}; available: "
                 f"{', '.join(self.effects.names)}, {PROPORTION}. For effects in parts of the "
                 "population, such as the ATT, fit the formula without its mediators."
             )
-        return Effect.of(self.effects, name, alpha)
+        return super().effect(name, alpha=alpha)
 
     def proportion_mediated(self, *, alpha: float = 0.05) -> Effect:
         """Share NIE / TE of the total effect that is mediated, by the delta method.

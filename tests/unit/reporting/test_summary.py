@@ -256,6 +256,14 @@ def test_what_cannot_be_estimated_says_so_in_the_header(make_results):
     results = make_results()
     results.estimable = False
     assert lines_of(results)[2] == "Estimand: ATE, treat = 1 against 0: not estimable"
+    first, second, *_ = results.summary().notes
+    assert first.startswith("[1] Warning: The ATE is not estimable with these data")
+    assert 'estimand="ATO" asks for less' in first
+    assert "Warning" not in second
+    # Who says why needs no other sentence.
+    results.warnings = ("The ATE is not estimable: 300 of 500 units have no counterpart.",)
+    assert results.summary().notes[0] == f"[1] Warning: {results.warnings[0]}"
+    assert "Warning" not in results.summary().notes[1]
 
 
 # Exports ------------------------------------------------------------------------------------------
