@@ -185,17 +185,17 @@ def selected_covariates(
         cells.append([str(row.Index)])
         for model in models:
             votes = getattr(row, f"{model}_count")
-            cells[-1] += [
-                _vote(getattr(row, model), votes, supports),
-                share(getattr(row, f"{model}_strength")),
-            ]
+            # Pruning may take out what was to be kept: then the votes are the news.
+            kept = getattr(row, "kept", False) and votes == supports
+            vote = "kept" if kept else _vote(getattr(row, model), votes, supports)
+            cells[-1] += [vote, share(getattr(row, f"{model}_strength"))]
     title = "Covariate selection" if len(models) == 2 else "Covariate"
     headers = [title, *(header for model in models for header in (model, "strength"))]
     footer = f"{count(len(selected))} of {count(len(selection))} covariates selected"
     if len(shown) < len(selected):
         footer = f"... {footer}; all of them in res.selection"
-    vote = max(len(_vote(True, supports, supports)), _VOTE_WIDTH[len(models) > 2])
-    numbers = [vote, _STRENGTH_WIDTH - (len(models) > 2)] * len(models)
+    width = max(len(_vote(True, supports, supports)), _VOTE_WIDTH[len(models) > 2])
+    numbers = [width, _STRENGTH_WIDTH - (len(models) > 2)] * len(models)
     widths = (WIDTH - sum(numbers) - len(numbers), *numbers)
     return table_with_headers(cells, headers, widths, footer=footer)
 

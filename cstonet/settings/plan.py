@@ -16,6 +16,7 @@ from typing import Any, Literal
 from cstonet.data.variables import BlockFamily
 from cstonet.errors import OptionError
 from cstonet.estimators.targets import Target
+from cstonet.settings.availability import check_estimand, kept
 from cstonet.settings.options import (
     Activation,
     FitOptions,
@@ -141,6 +142,8 @@ class Plan:
         The same for the working networks of the structure search; None without one.
     refitting
         Training options of working networks that go on from another one.
+    keep
+        Names of the covariates that all models hold.
     screen, starts, ensemble, folds, repeats, seed, validation_fraction, estimand, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
@@ -159,6 +162,7 @@ class Plan:
     repeats: int
     seed: int
     validation_fraction: float
+    keep: tuple[str, ...]
     estimand: Target
     clip: float
     variance: VarianceKind
@@ -230,7 +234,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
     variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
     if problem.no_means is not None:
         variance = influence_only(options.variance, problem.no_means)
-        _check_estimand(options.estimand, problem.no_means)
+        check_estimand(options.estimand, problem.no_means)
     return Plan(
         preset=preset,
         network=network,
@@ -251,6 +255,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         repeats=options.repeats,
         seed=seed,
         validation_fraction=validation_fraction,
+        keep=kept(options),
         estimand=options.estimand,
         clip=options.clip,
         variance=variance,
@@ -369,24 +374,6 @@ def influence_only(variance: VarianceChoice, what: str) -> VarianceKind:
             "no differences of such means. Leave the option out, or use variance='influence'."
         )
     return "influence"
-
-
-def _check_estimand(estimand: Target, what: str) -> None:
-    """Refuse parts of the population where the effects are no differences of means.
-
-    Parameters
-    ----------
-    estimand
-        As asked for.
-    what
-        What the fit has, for the message.
-    """
-    if estimand != "ATE":
-        raise OptionError(
-            f"estimand={estimand!r} is the effect of levels of a treatment in a part of the "
-            f"population, and is not available with {what}. Leave the option out; for the "
-            f"{estimand}, fit arms to compare, without mediators."
-        )
 
 
 def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neighbours | None:

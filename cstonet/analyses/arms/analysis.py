@@ -85,7 +85,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             design=design,
             plan=plan,
             networks=networks,
-            selection=select(design.covariates, networks.folds, levels),
+            selection=select(design.covariates, networks.folds, levels, plan.keep),
             notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=overlap_warnings(nuisances.average.mean, estimates.effects)

@@ -107,6 +107,14 @@ def test_another_estimand_leads(csv, capsys):
     )
 
 
+def test_covariates_to_keep_are_a_list_of_names(csv, capsys):
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--keep", "x2,x3") == 0
+    rows = [line for line in capsys.readouterr().out.split("\n") if line.startswith(("x2 ", "x3 "))]
+    assert [row.count("kept") for row in rows] == [2, 2]
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--keep", "x2 + y") == 2
+    assert "keep names 'y'" in capsys.readouterr().err
+
+
 def test_fit_writes_every_format(csv, tmp_path, capsys):
     paths = {kind: tmp_path / f"out.{kind}" for kind in (*cli.FORMATS, "selection")}
     flags = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
