@@ -70,3 +70,25 @@ def test_one_estimator_whose_variance_is_a_multiple(nuisances):
         2 * led_by([att], following).covariance[:1, 1:],
         rtol=1e-7,
     )
+
+
+def test_the_covariance_is_how_estimates_vary_together(draw_nuisances):
+    """Over many data sets: ATT with ATE, and their difference."""
+    rng, draws = np.random.default_rng(11), 600
+    estimates, covariances = [], []
+    for _ in range(draws):
+        nuisances = draw_nuisances(300, rng)[1]
+        joint = led_by(targets(nuisances, "ATT"), effects(nuisances, "paper"))
+        estimates.append(joint.estimates[:2])
+        covariances.append(joint.covariance[:2, :2])
+    claimed = np.mean(covariances, axis=0)
+    contrast = np.array([1.0, -1.0])
+    seen = np.array(estimates)
+    # A variance over so many draws of normal estimates has relative error sqrt(2 / draws).
+    relative = 4 * np.sqrt(2 / draws)
+    variance = (seen @ contrast).var(ddof=1)
+    assert contrast @ claimed @ contrast == pytest.approx(variance, rel=relative)
+    correlation = np.corrcoef(seen.T)[0, 1]
+    expected = claimed[0, 1] / np.sqrt(claimed[0, 0] * claimed[1, 1])
+    assert abs(expected - correlation) < 4 * (1 - correlation**2) / np.sqrt(draws)
+    assert 0.3 < correlation < 0.98
