@@ -34,7 +34,6 @@ Row = tuple[str, str]
 _HALVES = 36, 3, 39  # of the header, and the gap between them
 _ESTIMAND_LINES = 3
 _EFFECT_WIDTHS = (14, 11, 9, 9, 7, 11, 11)
-_SPARE = 6  # characters that coef and the limits can give to a long name
 _VOTE_WIDTH, _STRENGTH_WIDTH = (14, 11), 9  # of two models and of more
 _SELECTION_ROWS = 12
 _NAMED = 5  # columns with gaps that a note names
@@ -138,9 +137,9 @@ def effects_table(results: EffectInference, alpha: float) -> Table:
     z = "z" if effects.freedom is None else "t"
     headers = ["", "coef", "std err", z, f"P>|{z}|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
     limits = results.conf_int(alpha).to_numpy()
-    widths = _effect_widths(effects)
     values = np.column_stack([effects.estimates, effects.standard_errors, limits])
-    numbers = with_errors(values, effects.standard_errors, (widths[1], widths[2], *widths[5:]))
+    rooms = [_EFFECT_WIDTHS[k] for k in (1, 2, 5, 6)]
+    numbers = with_errors(values, effects.standard_errors, rooms)
     tests = zip(results.tvalues, results.pvalues, strict=True)
     cells = [
         [name, coef, error, statistic(z), pvalue(p), low, high]
@@ -148,16 +147,20 @@ def effects_table(results: EffectInference, alpha: float) -> Table:
             effects.names, numbers, tests, strict=True
         )
     ]
-    return table_with_headers(cells, headers, widths)
+    return table_with_headers(cells, headers, _effect_widths([headers, *cells]))
 
 
-def _effect_widths(effects: Effects) -> tuple[int, ...]:
-    """Column widths; long names of contrasts take from the columns that can spare something."""
-    longest = max(map(len, effects.names[: effects.n_contrasts]))
-    spare = min(max(longest - _EFFECT_WIDTHS[0], 0), _SPARE)
-    name, coef, error, z, p, low, high = _EFFECT_WIDTHS
-    taken = (spare // 3, (spare + 1) // 3, (spare + 2) // 3)
-    return (name + spare, coef - taken[0], error, z, p, low - taken[1], high - taken[2])
+def _effect_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Column widths; long names take from the columns that can spare something, widest first."""
+    name, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    widths = list(_EFFECT_WIDTHS)
+    spare = [width - 1 - needed for width, needed in zip(widths[1:], others, strict=True)]
+    while widths[0] < name and max(spare) > 0:
+        place = int(np.argmax(spare))
+        spare[place] -= 1
+        widths[place + 1] -= 1
+        widths[0] += 1
+    return widths
 
 
 # Selection ---------------------------------------------------------------------------------------
@@ -268,6 +271,8 @@ def note_selection(selection: pd.DataFrame, *, false: pd.Series | None = None) -
         "Selection: yes if found for the model in three quarters of the supports (in brackets: "
         "in how many); strength: share in the model's path weights."
     )
+    if "kept" in selection:
+        note += " Kept: held by choice (keep=)."
     if false is not None:
         numbers = [
             f"{model} {_format_expected(number)}"
