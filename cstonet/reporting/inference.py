@@ -215,7 +215,10 @@ class EffectInference:
 
     @property
     def params(self) -> pd.Series[float]:
-        """Estimates: "ATE" or "ATE[b-a]", and the potential-outcome means "POM[level]"."""
+        """Estimates: "ATE" or "ATE[b-a]", and the potential-outcome means "POM[level]".
+
+        What ``estimand=`` asked for comes first.
+        """
         return self._series(self.effects.estimates)
 
     @property

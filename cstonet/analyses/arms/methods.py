@@ -30,7 +30,8 @@ _UNION = "Both models adjust for the covariates found for either."
 _OWN = "Each model adjusts for the covariates found for it."
 _TARGETED = (
     "The {name} is the effect {population}; its estimator solves the equation of its own efficient "
-    "influence function, with the same nuisances."
+    "influence function, with the same nuisances, and its standard error is from the empirical "
+    "variance of that function."
 )
 
 
