@@ -189,7 +189,7 @@ class CausalStoNet:
             Complete options instead of a preset.
         **changes
             Single options of :class:`cstonet.settings.options.FitOptions` to change, such as
-            ``hidden=(8, 6, 5)`` or ``clip=0.02``.
+            ``estimand="ATT"``, ``keep=["age", "sex"]`` or ``clip=0.02``.
 
         Returns
         -------

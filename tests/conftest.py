@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 
 from cstonet import CausalStoNet
+from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.arms.results import ArmsResults
+from cstonet.analyses.notes import in_sample_warning
 from cstonet.analyses.results import CausalResults, FitRecord
 from cstonet.data.variables import BlockFamily
 from cstonet.estimators import CrossFit, Nuisances, estimate_effects
@@ -132,6 +134,8 @@ def fake_selection(covariates: tuple[str, ...], n_selected: int, fits: int) -> S
             "outcome_count": outcome_count,
             "treatment_probability": 0.98 * treatment_count / fits,
             "outcome_probability": 0.98 * outcome_count / fits,
+            "treatment_strength": np.where(treatment_count > 0, 0.3 / (rank + 1), 0.0),
+            "outcome_strength": np.where(rank < n_selected, 0.4 / (rank + 1), 0.0),
             "strength": np.where(rank < n_selected, 0.4 / (rank + 1), 0.0),
         },
         index=pd.Index(covariates, name="covariate"),
@@ -151,6 +155,7 @@ def results_with_fakes(
     scale: float = 1.0,
     plan: FakePlan | None = None,
     notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     treatment_name: str = "treat",
     treatment_levels: tuple[Any, ...] = (0, 1),
     **design_fields: Any,
@@ -166,6 +171,7 @@ def results_with_fakes(
     arms = replace(design.treatment, name=treatment_name, levels=treatment_levels)
     design = replace(design, treatment=arms, weights=nuisances.weights, **design_fields)
     plan = plan or FakePlan(clip=clip, variance=variance, network_label=f"{n_covariates}-8-4-1")
+    effects = estimate_effects(nuisances, levels=treatment_levels, clip=clip, variance=variance)
     record = FitRecord(
         design=design,
         plan=plan,
@@ -173,8 +179,8 @@ def results_with_fakes(
         selection=fake_selection(design.covariates, n_selected, plan.folds * plan.starts),
         notes=notes,
         runtime=1.0,
+        warnings=overlap_warnings(nuisances, effects) + in_sample_warning(plan) + warnings,
     )
-    effects = estimate_effects(nuisances, levels=treatment_levels, clip=clip, variance=variance)
     return KnownResults(record, effects, ArmsNuisances(CrossFit(nuisances), ()))
 
 

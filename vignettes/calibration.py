@@ -221,7 +221,7 @@ pd.Series(found, name="found for the outcome").to_frame()
 # Nothing is screened by default: a score costs one product with the data, so twenty thousand
 # covariates are no obstacle. Who wants sure independence screening, as the paper did with its 20 531
 # genes, says how many covariates may take part. Each fold ranks them by their marginal scores on its
-# own training rows; the plan, the list of moves and the notes of the summary say so. What acts only
+# own training rows; the plan, the list of moves and `methods()` of the results say so. What acts only
 # together with something else has no marginal score, and is lost.
 
 # %%

@@ -65,6 +65,7 @@ print(res.summary())
 #
 # **The header** says what was compared, and how.
 #
+# * *Estimand*: the effect that leads the table, and its direction.
 # * *Outcome*, *Treatment*: the family of the outcome (inferred here, see the notes) and the two
 #   levels; the second is "treated".
 # * *Estimator*: AIPW, a doubly robust estimator. *k-fold cross-fit* means that each unit's expected
@@ -89,8 +90,13 @@ print(res.summary())
 # by linear terms. In the weights they would cost precision and remove hardly any bias, so they are
 # there only if they may matter to the outcome.
 #
-# **The notes** say what the reader must know to trust the numbers above.
-#
+# **The notes** say what the reader must know to trust the numbers above, warnings first. How all of
+# it was done is in `res.methods()`, as text for a paper's methods section:
+
+# %%
+print(res.methods())
+
+# %% [markdown]
 # The numbers themselves, under the names that statsmodels uses:
 
 # %%

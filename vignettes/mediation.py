@@ -149,7 +149,7 @@ res.selection.loc[["x1", "x2", "x3", "x4", "x5"], ["treatment", "mediator", "out
 # The estimator is the efficient one and multiply robust: its mean is right if two of the three
 # models (treatment, mediators, outcome) are. It weights units by a ratio of mediator densities. Where
 # treatment shifts a mediator so far that the arms hardly overlap in it, the ratio is bounded, and
-# the notes count for how many units.
+# `res.methods()` counts for how many units.
 
 # %%
 print(res.estimated.n_bounded, "of", res.nobs, "units bounded")

@@ -85,10 +85,12 @@ table.round(3)
 # was confounded. Imputation at random repairs what treatment, outcome and neighbouring covariates
 # can tell about a lost value, and the last line also uses that it was lost.
 #
-# The notes of the summary say what was done and what it rests on:
+# The notes of the summary say how much was imputed; `res.methods()` also says what that rests on:
 
 # %%
 print(fits["missing not at random"].summary())
+print()
+print(fits["missing not at random"].methods())
 
 # %% [markdown]
 # No data can tell whether values are missing at random; the two assumptions are stated so that

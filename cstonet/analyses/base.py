@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign, Design, read_design
+from cstonet.data.kept import kept_covariates
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, block_family
@@ -101,6 +102,8 @@ class Analysis(ABC, Generic[DesignT, TrainedT, NuisancesT, EstimatesT]):
 
     def plan(self, design: DesignT, options: FitOptions, *, preset: str, seed: int) -> Plan:
         """Every automatic option resolved."""
+        if options.keep is not None:
+            options = options.replace(keep=kept_covariates(design.spec, options.keep))
         return make_plan(self.problem(design), options, preset=preset, seed=seed)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a fit has to say about its own making, for the notes of the summary."""
+"""What a fit has to say about its own making, for the warnings and notes of the summary."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.estimators import Effects
 from cstonet.network.trained import OUTCOME, TREATMENT
+from cstonet.settings.plan import Plan
 
 # Spread over seeds, in standard errors, above which the summary mentions it.
 SPREAD_WORTH_NOTING = 0.1
 
 
-def training_notes(
+def training_warnings(
     networks: FittedNetworks,
     models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
 ) -> tuple[str, ...]:
     """Starts that diverged, and models for which no covariate was found."""
-    notes, folds = [], networks.folds
+    warnings, folds = [], networks.folds
     if networks.failures:
         starts = len(networks.failures) + networks.n_starts
-        notes.append(
+        warnings.append(
             f"{len(networks.failures)} of {starts} starts diverged and were left out (first: "
             f"{networks.failures[0]})."
         )
@@ -32,10 +33,20 @@ def training_notes(
             for fold in folds
         )
         if empty:
-            notes.append(
+            warnings.append(
                 f"In {empty} of {len(folds)} folds no covariate was found for the {model} model."
             )
-    return tuple(notes)
+    return tuple(warnings)
+
+
+def in_sample_warning(plan: Plan) -> tuple[str, ...]:
+    """Say what a fit without cross-fitting risks."""
+    if plan.folds > 1:
+        return ()
+    return (
+        "No cross-fitting (folds=1): the models are evaluated on the rows they were fitted to, and "
+        "overfitting can make the standard errors too small.",
+    )
 
 
 def spread_note(effects: Effects, singles: Sequence[Effects]) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ class FitRecord:
         What training wants the reader of the summary to know.
     runtime
         Seconds spent.
+    warnings
+        What may make the effects wrong, one sentence or more each; shown before all notes.
     """
 
     design: AnyDesign
@@ -54,6 +56,7 @@ class FitRecord:
     selection: Selection
     notes: tuple[str, ...]
     runtime: float
+    warnings: tuple[str, ...] = ()
 
 
 class CausalResults(EffectInference, ABC):
@@ -73,7 +76,7 @@ class CausalResults(EffectInference, ABC):
 
     Attributes
     ----------
-    design, plan, networks, notes, runtime
+    design, plan, networks, notes, warnings, runtime
         See :class:`FitRecord`.
     selection : DataFrame
         One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly;
@@ -93,6 +96,7 @@ class CausalResults(EffectInference, ABC):
         self.selection = record.selection.table
         self.n_supports = record.selection.supports
         self.notes = record.notes
+        self.warnings = record.warnings
         self.runtime = record.runtime
 
     def __getattr__(self, name: str) -> Any:
@@ -118,6 +122,13 @@ class CausalResults(EffectInference, ABC):
         return pd.DataFrame(
             self.effects.influence, index=self.design.index, columns=names, copy=True
         )
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Covariates that all models hold because the analyst said so (``keep=``)."""
+        if "kept" not in self.selection:
+            return ()
+        return tuple(map(str, self.selection.index[self.selection["kept"]]))
 
     @property
     def expected_false_selections(self) -> pd.Series:
@@ -157,7 +168,7 @@ class CausalResults(EffectInference, ABC):
         # statsmodels takes a second to import: only those who print pay for it.
         from cstonet.reporting.summary import summarize
 
-        return summarize(self.design.formula, self.summary_parts(alpha))
+        return summarize(self.design.formula, self.summary_parts(alpha), self._leading_warnings())
 
     @abstractmethod
     def summary_parts(self, alpha: float) -> SummaryParts:
@@ -169,10 +180,25 @@ class CausalResults(EffectInference, ABC):
             One minus the confidence level.
         """
 
+    @abstractmethod
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section.
+
+        Model, search, training and cross-fitting, estimator, overlap, inference, missing data,
+        software version and seed, a paragraph each.
+        """
+
     def __repr__(self) -> str:
-        contrasts = self.effects.names[: self.effects.n_contrasts]
-        shown = ", ".join(str(self.effect(name)) for name in contrasts)
+        shown = ", ".join(str(self.effect(name)) for name in self._shown())
         return f"<{type(self).__name__}: {shown}, n = {self.nobs}; summary() for more>"
+
+    def _leading_warnings(self) -> tuple[str, ...]:
+        """What the notes of the summary begin with."""
+        return self.warnings
+
+    def _shown(self) -> tuple[str, ...]:
+        """Names of the effects that the short form of the results shows."""
+        return self.effects.names[: self.effects.n_contrasts]
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

@@ -206,6 +206,7 @@ def train_networks(
         families=(design.family,),
     )
     network = causal_network(plan.network)
+    scope = SearchScope() if scope is None else scope
     gaps = gap_data(design, plan, x_scaling)
     job = FoldJob(
         data=data,
@@ -213,7 +214,7 @@ def train_networks(
         network=network,
         working=None if plan.search_network is None else causal_network(plan.search_network),
         training=plan.training,
-        scope=SearchScope() if scope is None else scope,
+        scope=dataclasses.replace(scope, always=kept_places(design, plan) + scope.always),
         gaps=gaps,
     )
     fitted = FittedNetworks(
@@ -227,6 +228,11 @@ def train_networks(
         gaps=gaps,
     )
     return fitted, data
+
+
+def kept_places(design: AnyDesign, plan: Plan) -> tuple[int, ...]:
+    """Columns of X that all models hold because the user said so."""
+    return tuple(design.covariates.index(name) for name in plan.keep)
 
 
 def splits_of(design: AnyDesign, plan: Plan) -> tuple[Split, ...]:

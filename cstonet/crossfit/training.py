@@ -176,7 +176,7 @@ def _wire(
     data = job.data if imputer is None else imputer.data
     refitting = plan.refitting
     if plan.search is None or plan.search_network is None or job.working is None or not refitting:
-        inputs, moves = _screen(data, place, plan.screen)
+        inputs, moves = _screen(data, place, plan.screen, job.scope.always)
         return Adjustment(), Wiring.dense(job.network, inputs), moves, None
     working = WorkingNetworks(
         data,
@@ -209,11 +209,11 @@ def _inclusion(
 ) -> Inclusion | None:
     """What the search, or the pruning of the chosen networks, says about every covariate.
 
-    Nothing where the search has a scope of its own, and some covariates no test to pass, and
-    nothing where covariates are imputed: scores of imputed values are too sure of themselves, and
-    every refit would impute them anew.
+    Nothing where the search has a scope of its own, beside covariates that are kept, and nothing
+    where covariates are imputed: scores of imputed values are too sure of themselves, and every
+    refit would impute them anew.
     """
-    if job.scope != SearchScope() or job.gaps is not None:
+    if dataclasses.replace(job.scope, always=()) != SearchScope() or job.gaps is not None:
         return None
     if search is None or found is None:
         return pruned_inclusion(results, inputs)
@@ -224,9 +224,12 @@ def _inclusion(
 
 
 def _screen(
-    data: TrainingData, place: Workplace, size: int | None
+    data: TrainingData, place: Workplace, size: int | None, kept: tuple[int, ...]
 ) -> tuple[NDArray[np.int64] | None, tuple[Move, ...]]:
-    """Covariates that enter the networks of a fold without a search, ascending; None: all."""
+    """Covariates that enter the networks of a fold without a search, ascending; None: all.
+
+    Those that are kept are among them, whatever their scores; others have the seats that are left.
+    """
     if size is None or size >= data.covariates.columns:
         return None, ()
     screened = screen_rows(data, place, size)
@@ -236,7 +239,8 @@ def _screen(
         for model in models
         for c in screened.chosen_for(model)
     )
-    return np.sort(screened.chosen), moves
+    others = [j for j in screened.chosen.tolist() if j not in kept]
+    return np.sort([*kept, *others][: max(size, len(kept))]), moves
 
 
 def _best(

@@ -50,6 +50,10 @@ class Block(Protocol):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns they are made of."""
 
+    @property
+    def terms(self) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Per term: its covariates, by number in the block, and the columns it is made of."""
+
     def build(self, sources: Sources) -> Matrix:
         """The covariates (n, k) from columns without missing values."""
 
@@ -67,6 +71,11 @@ class NumericBlock:
     def names(self) -> tuple[str, ...]:
         """Names of the covariates: those of the columns."""
         return self.columns
+
+    @property
+    def terms(self) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Every column is a term by itself."""
+        return {name: ((j,), (name,)) for j, name in enumerate(self.columns)}
 
     def build(self, sources: Sources) -> Matrix:
         """The columns (n, k), without a copy if they are neighbours."""
@@ -97,6 +106,11 @@ class LevelBlock:
     def columns(self) -> tuple[str, ...]:
         """The one column that is read."""
         return (self.column.name,)
+
+    @property
+    def terms(self) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+        """The column is the term, with all its indicators."""
+        return {self.column.name: (tuple(range(len(self.names))), self.columns)}
 
     def build(self, sources: Sources) -> Matrix:
         """The indicators (n, L - 1), sparse beside sparse columns."""
@@ -189,6 +203,26 @@ class CovariateSpec:
                 found[name] = found.get(name, ()) + places
             first += width
         return found
+
+    def covariates_of_terms(self) -> dict[str, tuple[int, ...]]:
+        """Per term of the formula: its covariates, by number."""
+        return {name: places for name, places, _ in self._terms()}
+
+    def covariates_of_single_columns(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data: the covariates that are made of it alone, by number."""
+        found: dict[str, tuple[int, ...]] = {}
+        for _, places, columns in self._terms():
+            if len(columns) == 1:
+                found[columns[0]] = found.get(columns[0], ()) + places
+        return found
+
+    def _terms(self) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
+        """Names of the terms, their covariates by number, the columns they are made of."""
+        first = 0
+        for block in self.blocks:
+            for name, (places, columns) in block.terms.items():
+                yield name, tuple(first + j for j in places), columns
+            first += len(block.names)
 
     def transform(self, data: Any) -> Matrix:
         """The covariate matrix for new data.

@@ -31,7 +31,7 @@ _HOW_TO_WRITE = (
 
 # Whole strings are one token, so that nothing inside quotes is taken for an operator; a quote left
 # over is one that never closes.
-_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}'"~|+-]""")
+_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}'"~|+,-]""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _QUOTED = re.compile(r"""Q\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)""")
 
@@ -215,6 +215,17 @@ def named_column(text: str, columns: Collection[str]) -> str | None:
         return None
     name = quoted[1] if quoted[1] is not None else quoted[2]
     return name if name in columns else None
+
+
+def summands(text: str) -> list[str]:
+    """The terms of a sum such as ``age + C(region)``; commas may stand for the plus signs.
+
+    Raises
+    ------
+    FormulaError
+        If a bracket or a quote is not closed.
+    """
+    return [piece for _, piece in _split(text, "+,")]
 
 
 def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:

@@ -157,6 +157,17 @@ class PatsyBlock:
         """Names of the columns the block reads."""
         return tuple(column.name for column in self.inputs)
 
+    @property
+    def terms(self) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Per term: its covariates, by number in the block, and the columns it is made of."""
+        found = {}
+        for term, columns in self.info.term_slices.items():
+            own = range(len(self.info.column_names))[columns]
+            places = tuple(k for k, j in enumerate(self.kept) if j in own)
+            if places:
+                found[term.name()] = places, columns_used([term], self.columns)
+        return found
+
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The block's covariates (n, k) from columns without missing values."""
         data = _prepare(self.inputs, sources.other)

@@ -8,6 +8,7 @@ from cstonet.estimators.imputations import (
     missing_information,
     pooled_effects,
 )
+from cstonet.estimators.leading import led_by
 from cstonet.estimators.mediation import (
     MediationEffects,
     MediationNuisances,
@@ -51,6 +52,7 @@ __all__ = [
     "Target",
     "TARGETS",
     "estimate_target",
+    "led_by",
     "MediationNuisances",
     "MediationEffects",
     "mediation_scores",

@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.reporting.numbers import with_error
 from cstonet.settings.checks import is_real
 from cstonet.streams import Stream
 
@@ -96,10 +97,9 @@ class Effect:
         )
 
     def __str__(self) -> str:
-        return (
-            f"{self.name} = {self.estimate:.4g} (SE {self.se:.2g}, "
-            f"{100 * (1 - self.alpha):g}% CI {self.lower:.4g} to {self.upper:.4g})"
-        )
+        estimate, se, lower, upper = with_error(self.estimate, self.se, self.lower, self.upper)
+        level = f"{100 * (1 - self.alpha):g}%"
+        return f"{self.name} = {estimate} (SE {se}, {level} CI {lower} to {upper})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,10 @@ class EffectInference:
 
     @property
     def params(self) -> pd.Series[float]:
-        """Estimates: "ATE" or "ATE[b-a]", and the potential-outcome means "POM[level]"."""
+        """Estimates: "ATE" or "ATE[b-a]", and the potential-outcome means "POM[level]".
+
+        What ``estimand=`` asked for comes first.
+        """
         return self._series(self.effects.estimates)
 
     @property
@@ -274,13 +277,13 @@ class EffectInference:
         names = list(self.effects.names)
         return pd.DataFrame(self.effects.covariance, index=names, columns=names, copy=True)
 
-    def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """One effect by name.
 
         Parameters
         ----------
-        name : str
-            One of `params`.
+        name : str, optional
+            One of `params`, by default the first.
         alpha : float
             One minus the confidence level.
 
@@ -289,6 +292,7 @@ class EffectInference:
         Effect
             Estimate, standard error, confidence limits and p-value.
         """
+        name = self.effects.names[0] if name is None else name
         if name not in self.effects.names:
             raise NotAvailableError(
                 f"this fit has no effect {name!r}; available: {', '.join(self.effects.names)}"

@@ -6,7 +6,7 @@ that all have in common.
 
 from __future__ import annotations
 
-import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +16,14 @@ import pandas as pd
 
 from cstonet.data.design import AnyDesign
 from cstonet.estimators import Effects
-from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.inference import EffectInference, check_alpha
+from cstonet.reporting.methods import cross_fitting
+from cstonet.reporting.numbers import count, pvalue, share, statistic, with_errors
 from cstonet.reporting.tables import (
     WIDTH,
     CausalSummary,
     Table,
-    count,
-    pair,
+    halves,
     shorten,
     table_with_headers,
 )
@@ -31,13 +31,13 @@ from cstonet.settings.plan import Plan
 
 Row = tuple[str, str]
 
-_LEFT, _GAP, _RIGHT = 36, 3, 39  # the two halves of the header
+_HALVES = 36, 3, 39  # of the header, and the gap between them
+_ESTIMAND_LINES = 3
 _EFFECT_WIDTHS = (14, 11, 9, 9, 7, 11, 11)
-_SPARE = 6  # characters that coef and the limits can give to a long name
-_MAX_DECIMALS = 6  # of a standard error in fixed notation
-_SELECTION_WIDTHS = (30, 17, 17, 11)
+_VOTE_WIDTH, _STRENGTH_WIDTH = (14, 11), 9  # of two models and of more
 _SELECTION_ROWS = 12
 _NAMED = 5  # columns with gaps that a note names
+_ERRORS = {"paper": "the plug-in variance", "influence": "the influence function"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ class SummaryParts:
 
     Attributes
     ----------
+    estimand
+        What leads the table, and in which direction, in words.
     left, right
         Rows of the header, (label, value) each, as many on either side.
     tables
@@ -54,36 +56,48 @@ class SummaryParts:
         Notes, to be numbered.
     """
 
+    estimand: str
     left: Sequence[Row]
     right: Sequence[Row]
     tables: Sequence[Table]
     notes: Sequence[str]
 
 
-def summarize(formula: str | None, parts: SummaryParts) -> CausalSummary:
-    """Put the parts of a summary together.
+def summarize(
+    formula: str | None, parts: SummaryParts, warnings: Sequence[str] = ()
+) -> CausalSummary:
+    """Put the parts of a summary together; warnings come first among the notes.
 
     Returns
     -------
     CausalSummary
         A statsmodels `Summary`: print it, or call `as_html`, `as_latex`, `as_csv`.
     """
-    return CausalSummary([_header(formula, parts), *parts.tables], parts.notes)
+    notes = [*(f"Warning: {warning}" for warning in warnings), *parts.notes]
+    return CausalSummary([_header(formula, parts), *parts.tables], notes)
 
 
 # Header ------------------------------------------------------------------------------------------
 
 
 def _header(formula: str | None, parts: SummaryParts) -> Table:
-    """Who was compared, on what data, by which network."""
-    rows = list(zip(parts.left, parts.right, strict=True))
-    cells = [[*left, *right] for left, right in rows]
-    lines = [pair(*left, _LEFT) + " " * _GAP + pair(*right, _RIGHT) for left, right in rows]
+    """What was estimated: who was compared, on what data, by which network."""
+    cells = [["Estimand:", parts.estimand, "", ""]]
+    lines = textwrap.wrap(
+        f"Estimand: {parts.estimand}",
+        WIDTH,
+        subsequent_indent=" " * len("Estimand: "),
+        max_lines=_ESTIMAND_LINES,
+        placeholder="…",
+    )
     if formula is not None:
         # A formula may hold thousands of terms: it is cut in every format.
         formula = shorten(formula, WIDTH - len("Formula: "))
-        cells.insert(0, ["Formula:", formula, "", ""])
-        lines.insert(0, f"Formula: {formula}")
+        cells.append(["Formula:", formula, "", ""])
+        lines.append(f"Formula: {formula}")
+    for left, right in zip(parts.left, parts.right, strict=True):
+        cells.append([*left, *right])
+        lines += halves(left, right, _HALVES)
     return Table(cells, lines, aligns="lrlr", title="Causal-StoNet Results")
 
 
@@ -102,9 +116,7 @@ def network_rows(plan: Plan) -> list[Row]:
 
 def estimator_row(estimator: str, plan: Plan) -> Row:
     """The estimator, and how often its rows were dealt."""
-    times = f"{plan.repeats} x " if plan.repeats > 1 else ""
-    fitting = "in-sample" if plan.folds == 1 else f"{times}{plan.folds}-fold cross-fit"
-    return ("Estimator:", f"{estimator}, {fitting}")
+    return ("Estimator:", f"{estimator}, {cross_fitting(plan)}")
 
 
 def training_rows(plan: Plan, n_nonzero: int, n_weights: int) -> list[Row]:
@@ -125,52 +137,30 @@ def effects_table(results: EffectInference, alpha: float) -> Table:
     z = "z" if effects.freedom is None else "t"
     headers = ["", "coef", "std err", z, f"P>|{z}|", f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"]
     limits = results.conf_int(alpha).to_numpy()
-    widths = _effect_widths(effects)
-    numbers = _format_effects(effects.estimates, effects.standard_errors, limits, widths)
+    values = np.column_stack([effects.estimates, effects.standard_errors, limits])
+    rooms = [_EFFECT_WIDTHS[k] for k in (1, 2, 5, 6)]
+    numbers = with_errors(values, effects.standard_errors, rooms)
     tests = zip(results.tvalues, results.pvalues, strict=True)
     cells = [
-        [name, coef, error, _format_z(z), f"{p:.3f}", low, high]
+        [name, coef, error, statistic(z), pvalue(p), low, high]
         for name, (coef, error, low, high), (z, p) in zip(
             effects.names, numbers, tests, strict=True
         )
     ]
-    return table_with_headers(cells, headers, widths)
+    return table_with_headers(cells, headers, _effect_widths([headers, *cells]))
 
 
-def _effect_widths(effects: Effects) -> tuple[int, ...]:
-    """Column widths; long names of contrasts take from the columns that can spare something."""
-    longest = max(map(len, effects.names[: effects.n_contrasts]))
-    spare = min(max(longest - _EFFECT_WIDTHS[0], 0), _SPARE)
-    name, coef, error, z, p, low, high = _EFFECT_WIDTHS
-    taken = (spare // 3, (spare + 1) // 3, (spare + 2) // 3)
-    return (name + spare, coef - taken[0], error, z, p, low - taken[1], high - taken[2])
-
-
-def _format_effects(
-    estimates: FloatArray, errors: FloatArray, limits: FloatArray, widths: tuple[int, ...]
-) -> list[list[str]]:
-    """Format coef, std err and limits of all rows with as many decimals as the errors call for.
-
-    The effects share the outcome's unit, hence one precision for the table: the smallest standard
-    error shows at least two significant digits, and three decimals unless these make more than
-    six. Scales that fixed notation cannot show go to scientific notation.
-    """
-    positive = errors[np.isfinite(errors) & (errors > 0)]
-    magnitude = math.floor(math.log10(positive.min())) if positive.size else 0
-    needed = max(0, 1 - magnitude)
-    wanted = max(needed, min(3, 5 - magnitude))
-    rows = np.column_stack([estimates, errors, limits])
-    rooms = (widths[1], widths[2], *widths[5:])
-    for decimals in range(wanted, needed - 1, -1) if needed <= _MAX_DECIMALS else ():
-        places = (decimals + 1, decimals, decimals, decimals)
-        table = [[f"{x:.{k}f}" for x, k in zip(row, places, strict=True)] for row in rows]
-        if all(len(cell) <= room for row in table for cell, room in zip(row, rooms, strict=True)):
-            return table
-    return [[f"{x:.{k}e}" for x, k in zip(row, (3, 2, 3, 3), strict=True)] for row in rows]
-
-
-def _format_z(z: float) -> str:
-    return f"{z:.2e}" if abs(z) >= 1e4 else f"{z:.3f}"
+def _effect_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Column widths; long names take from the columns that can spare something, widest first."""
+    name, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    widths = list(_EFFECT_WIDTHS)
+    spare = [width - 1 - needed for width, needed in zip(widths[1:], others, strict=True)]
+    while widths[0] < name and max(spare) > 0:
+        place = int(np.argmax(spare))
+        spare[place] -= 1
+        widths[place + 1] -= 1
+        widths[0] += 1
+    return widths
 
 
 # Selection ---------------------------------------------------------------------------------------
@@ -193,21 +183,23 @@ def selected_covariates(
     selected = selection[selection[list(models)].any(axis=1)]
     shown = selected.sort_values("strength", ascending=False, kind="stable").head(_SELECTION_ROWS)
     rows: Iterable[Any] = shown.itertuples()  # of mixed types
-    cells = [
-        [
-            str(row.Index),
-            *(_vote(getattr(row, m), getattr(row, f"{m}_count"), supports) for m in models),
-            _format_strength(row.strength),
-        ]
-        for row in rows
-    ]
-    headers = ["Covariate selection", *models, "strength"]
-    name, vote, _, strength = _SELECTION_WIDTHS
-    # A third model takes its room from the names and the other two.
-    widths = _SELECTION_WIDTHS if len(models) == 2 else (name - 6, *[vote - 4] * 3, strength)
+    cells = []
+    for row in rows:
+        cells.append([str(row.Index)])
+        for model in models:
+            votes = getattr(row, f"{model}_count")
+            # Pruning may take out what was to be kept: then the votes are the news.
+            kept = getattr(row, "kept", False) and votes == supports
+            vote = "kept" if kept else _vote(getattr(row, model), votes, supports)
+            cells[-1] += [vote, share(getattr(row, f"{model}_strength"))]
+    title = "Covariate selection" if len(models) == 2 else "Covariate"
+    headers = [title, *(header for model in models for header in (model, "strength"))]
     footer = f"{count(len(selected))} of {count(len(selection))} covariates selected"
     if len(shown) < len(selected):
         footer = f"... {footer}; all of them in res.selection"
+    width = max(len(_vote(True, supports, supports)), _VOTE_WIDTH[len(models) > 2])
+    numbers = [width, _STRENGTH_WIDTH - (len(models) > 2)] * len(models)
+    widths = (WIDTH - sum(numbers) - len(numbers), *numbers)
     return table_with_headers(cells, headers, widths, footer=footer)
 
 
@@ -216,39 +208,17 @@ def _vote(selected: bool, votes: int, supports: int) -> str:
     return f"{'yes' if selected else '-'} ({votes:{len(str(supports))}d}/{supports})"
 
 
-def _format_strength(strength: float) -> str:
-    return f"{strength:.2f}" if strength == 0 or 0.01 <= strength < 1e5 else f"{strength:.1e}"
-
-
 # Notes -------------------------------------------------------------------------------------------
 
 
-def note_errors(effects: Effects, plan: Plan) -> str:
-    """Where the standard errors come from."""
-    source = {
-        "paper": "the plug-in estimator of the efficient variance",
-        "influence": "the empirical variance of the influence function",
-    }[effects.variance_kind]
-    if effects.freedom is None:
-        note = f"Standard errors from {source}; normal approximation."
-    else:
-        note = (
-            f"Standard errors from {source} within, and the variance between, "
-            f"{effects.imputations} imputations (Rubin's rules); Student's t with at least "
-            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom."
-        )
-    if plan.repeats > 1:
-        repeated = "cross-fitting" if plan.folds > 1 else "training"
-        note += (
-            f" Estimates average the {plan.repeats} repetitions of the {repeated}; "
-            "their errors are those of a single one, plus what the repetitions differ by."
-        )
-    if plan.folds == 1:
-        note += (
-            " No cross-fitting (folds=1): the models are evaluated on the rows they were fitted "
-            "to, and overfitting can make these errors too small."
-        )
-    return note
+def note_methods(estimator: str, effects: Effects, plan: Plan) -> str:
+    """One line on how it was done, and where the rest is."""
+    imputed = "" if effects.freedom is None else f", {effects.imputations} imputations"
+    source = _ERRORS[effects.variance_kind]
+    return (
+        f"Methods: {estimator}, {cross_fitting(plan)}{imputed}; standard errors from {source}; "
+        "res.methods() has the full text."
+    )
 
 
 def notes_data(design: AnyDesign, effects: Effects, own: Iterable[str] = ()) -> Iterator[str]:
@@ -275,57 +245,34 @@ def _note_imputed(design: AnyDesign, effects: Effects) -> Iterator[str]:
     names = [variable.name for variable in gaps.variables]
     columns = f"{len(names)} columns" if len(names) > 1 else "1 column"
     shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    assumed = "missing at random" if gaps.mechanism == "mar" else "missing not at random"
     note = (
         f"{count(gaps.n_values)} missing values imputed in {columns} ({shown}) of "
-        f"{count(len(gaps.rows))} rows. "
+        f"{count(len(gaps.rows))} rows, assumed {assumed}"
     )
-    outcome, treatment = design.outcome_name, design.treatment_name
-    if gaps.mechanism == "mar":
-        note += (
-            "Assumed: missing at random, i.e. independent of the missing values given the "
-            f"observed covariates, {treatment} and {outcome}."
-        )
-    else:
-        note += (
-            "Assumed: whether a value is missing may depend on the value itself, but is "
-            f"independent of {outcome} given {treatment} and all covariates; its log-odds are "
-            f"linear in {treatment}, the value, and other covariates that score tests find; gaps "
-            "of different columns are independent given these. The data cannot tell whether this "
-            "holds."
-        )
     fractions = effects.missing_information
     if fractions is not None:
         name, fraction = effects.names[0], float(fractions[0])
-        note += f" Fraction of missing information on the {name}: {fraction:.1%}."
-    yield note
+        note += f"; fraction of missing information on the {name}: {fraction:.1%}"
+    yield f"{note}."
 
 
-def note_selection(
-    plan: Plan,
-    selection: pd.DataFrame,
-    *,
-    explained: str = "the treatment or the outcome",
-    union: str = "Both models adjust for the covariates found for either.",
-    linear: str = "",
-    false: pd.Series | None = None,
-) -> str:
-    """What it takes to be selected, and how what was found is adjusted for.
+def note_selection(selection: pd.DataFrame, *, false: pd.Series | None = None) -> str:
+    """How to read the table of covariates.
 
     Parameters
     ----------
-    plan, selection
-        The plan, and the table with one row per covariate.
-    explained
-        What the covariates are found to explain.
-    union, linear
-        What to say if models adjust for the covariates found for any, or for some by linear terms.
+    selection
+        The table with one row per covariate.
     false
         Expected number of false ones among those selected for each model; NaN: not known.
     """
     note = (
-        f"Selection: the covariate was found to explain {explained} in at least three quarters of "
-        "the supports; in brackets: in how many."
+        "Selection: yes if found for the model in three quarters of the supports (in brackets: "
+        "in how many); strength: share in the model's path weights."
     )
+    if "kept" in selection:
+        note += " Kept: held by choice (keep=)."
     if false is not None:
         numbers = [
             f"{model} {_format_expected(number)}"
@@ -334,25 +281,8 @@ def note_selection(
         ]
         if numbers:
             note += f" Expected number of false selections: {', '.join(numbers)}."
-    if plan.adjusts_linearly:
-        note += f" {linear}"
-    elif plan.unites_supports:
-        note += f" {union}"
-    covariates = len(selection)
-    if plan.screen is not None and plan.screen < covariates:
-        note += (
-            f" Screened: in every fold only the {count(plan.screen)} of {count(covariates)} "
-            "covariates with the largest scores took part."
-        )
     return note
 
 
 def _format_expected(number: float) -> str:
     return f"{number:.1f}" if number >= 0.05 else "< 0.05"
-
-
-def format_probability(p: float) -> str:
-    """A probability with three decimals."""
-    if p < 0.001:
-        return "<0.001"
-    return ">0.999" if p > 0.999 else f"{p:.3f}"

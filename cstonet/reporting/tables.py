@@ -1,7 +1,7 @@
 """Tables that print 78 columns wide and export whole.
 
-Text is laid out here and long names are cut; HTML, LaTeX and CSV come from the same cells, uncut
-and escaped, through statsmodels' `SimpleTable`.
+Text is laid out here: long names go on in further lines, and are cut only where these are too many.
+HTML, LaTeX and CSV come from the same cells, uncut and escaped, through statsmodels' `SimpleTable`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from statsmodels.iolib.table import SimpleTable
 
 WIDTH = 78
 
+# A name may go on in so many lines, indented by so much, before it is cut.
+_NAME_LINES, _INDENT = 3, 2
+_BREAKS = " _.:-/,+*([{)]}"  # characters after which a name may be broken
 _LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "#$%&_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -127,19 +130,58 @@ def table_with_headers(
     cells: list[list[str]], headers: list[str], widths: Sequence[int], footer: str | None = None
 ) -> Table:
     """A table with names on the left and numbers on the right, perhaps with a closing line."""
-    lines = [_line(headers, widths), "-" * WIDTH, *(_line(row, widths) for row in cells)]
+    body = [line for row in cells for line in _row_lines(row, widths)]
+    lines = [*_row_lines(headers, widths), "-" * WIDTH, *body]
     if footer is not None:
         lines.append(footer)
         cells = [*cells, [footer, *[""] * (len(headers) - 1)]]
     return Table(cells, lines, aligns="l" + "r" * (len(headers) - 1), headers=headers)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _row_lines(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """The name with the numbers beside it, and below it what is left of a long one."""
     name, *numbers = cells
-    # The closing bracket of "POM[level]" survives the cut.
-    name = shorten(name, widths[0], tail=1 if name.endswith("]") else 0)
+    first, *more = broken(name, widths[0])
     aligned = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
-    return " ".join([name.ljust(widths[0]), *aligned])
+    return [" ".join([first.ljust(widths[0]), *aligned]), *more]
+
+
+def broken(name: str, width: int) -> list[str]:
+    """A name in lines of at most `width` characters, all but the first indented."""
+    rest = " ".join(name.split())
+    lines: list[str] = []
+    while len(rest) + _INDENT * bool(lines) > width:
+        indent = " " * _INDENT if lines else ""
+        room = width - len(indent)
+        if len(lines) == _NAME_LINES - 1:
+            # The closing bracket of "POM[level]" survives the cut.
+            lines.append(indent + shorten(rest, room, tail=1 if rest.endswith("]") else 0))
+            return lines
+        # After a separator in the second half of the line, if there is one.
+        places = [k + 1 for k in range(room // 2, room) if rest[k] in _BREAKS]
+        end = places[-1] if places else room
+        lines.append((indent + rest[:end]).rstrip())
+        rest = rest[end:].lstrip()
+    return [*lines, (" " * _INDENT if lines else "") + rest]
+
+
+def halves(
+    left: tuple[str, str], right: tuple[str, str], widths: tuple[int, int, int]
+) -> list[str]:
+    """Two labelled values side by side; one below the other where the left one is too long.
+
+    Parameters
+    ----------
+    left, right
+        (label, value) each.
+    widths
+        Characters of the left half, of the gap and of the right half.
+    """
+    room, gap, own = widths
+    beside, text = pair(*right, own), " ".join(" ".join(left).split())
+    if len(text) <= room:
+        return [pair(*left, room) + " " * gap + beside]
+    return [*broken(text, WIDTH), " " * (room + gap) + beside]
 
 
 def pair(label: str, value: str, width: int) -> str:
@@ -163,11 +205,6 @@ def shorten(text: str, width: int, tail: int = 0) -> str:
 
 def _wrap(note: str) -> str:
     return textwrap.fill(note, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-
-
-def count(number: int) -> str:
-    """An integer with its thousands apart where it has five digits or more."""
-    return f"{number:,}".replace(",", " ") if abs(number) >= 10_000 else str(number)
 
 
 # Other formats -----------------------------------------------------------------------------------

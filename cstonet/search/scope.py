@@ -20,7 +20,8 @@ class SearchScope:
     models
         The models whose supports are searched for.
     always
-        Covariates that the outcome model holds from the start and never drops.
+        Covariates that every model searched for holds from the start and never drops; the
+        treatment model only those that it may hold.
     one_of
         Covariates of which the outcome model always holds at least one.
     familiar
@@ -37,6 +38,13 @@ class SearchScope:
     familiar: tuple[int, ...] = ()
     barred: tuple[int, ...] = ()
     adjust: tuple[int, ...] = ()
+
+    def held(self, model: Model) -> tuple[int, ...]:
+        """Covariates that a model always holds."""
+        if model == "outcome":
+            return self.always
+        allowed = self.always if "treatment" in self.models else ()
+        return tuple(j for j in allowed if j not in self.barred)
 
     def united(self, found: Structure) -> Structure:
         """Models on the covariates found for either, as far as the scope lets them."""

@@ -92,7 +92,7 @@ class StructureSearch:
         scope: SearchScope | None = None,
     ) -> None:
         self._scope = SearchScope() if scope is None else scope
-        self._always = self._scope.always
+        self._best_of: tuple[int, ...] = ()
         self._networks = networks
         self._options = options
         self._screened = screen
@@ -108,12 +108,13 @@ class StructureSearch:
 
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
+        structure = Structure(self._held("treatment"), self._held("outcome"))
         if self._scope.one_of:
-            scores = self._tests(self._networks.refit(Structure()), "outcome").largest(
+            scores = self._tests(self._networks.refit(structure), "outcome").largest(
                 self._scope.one_of
             )
-            self._always += (self._scope.one_of[int(np.argmax(scores.main))],)
-        structure = Structure(outcome=self._always)
+            self._best_of = (self._scope.one_of[int(np.argmax(scores.main))],)
+            structure = structure.with_outcome(self._held("outcome"))
         if self._screened is not None:
             self._screen(self._screened)
         # What stands out among few rows does so among all; the rest is judged by all of them.
@@ -169,7 +170,9 @@ class StructureSearch:
             model: [
                 j
                 for j in _supports(structure, model)[0]
-                if (model, j) not in self._kept and self._judged[model, j].score < _WITHOUT_DOUBT
+                if j not in self._held(model)
+                and (model, j) not in self._kept
+                and self._judged[model, j].score < _WITHOUT_DOUBT
             ]
             for model in self._scope.models
         }
@@ -189,12 +192,15 @@ class StructureSearch:
         tests = self._tests(working, model)
         seen_in, outside = self._outside.get(model, (None, None))
         scores = tests.largest() if outside is None or seen_in is not working else outside
-        own, other = _supports(structure, model)
+        held = self._held(model)
+        own, other = (
+            tuple(j for j in support if j not in held) for support in _supports(structure, model)
+        )
         # What is outside has passed no bar; a score that has is that of a feature without content.
         bar = self._among_all(tests.tests_per_covariate, model)
         np.minimum(scores.overall, bar, out=scores.overall)
         np.minimum(scores.main, scores.overall, out=scores.main)
-        for covariate in {*own, *_supports(known, model)[0]}:
+        for covariate in {*own, *_supports(known, model)[0]}.difference(held):
             judged = self._judged[model, covariate]
             scores.overall[covariate], scores.main[covariate] = judged.score, judged.main
         weighed = Weighed(
@@ -205,7 +211,9 @@ class StructureSearch:
             prior_log_odds(len(self._open), own, other),
         )
         rivals = tests.stand_ins({j: float(scores.main[j]) for j in own})
-        return weighed.probabilities(rivals)
+        probabilities = weighed.probabilities(rivals)
+        probabilities[list(held)] = np.nan  # nobody asked whether they belong there
+        return probabilities
 
     def _grow(self, structure: Structure) -> Structure:
         """Admit covariates until there is none left to admit."""
@@ -274,7 +282,8 @@ class StructureSearch:
 
     def _held(self, model: Model) -> tuple[int, ...]:
         """Covariates that a model never drops."""
-        return self._always if model == "outcome" else ()
+        held = self._scope.held(model)
+        return held + self._best_of if model == "outcome" else held
 
     def _is_needed(
         self, covariate: int, structure: Structure, working: Working, model: Model

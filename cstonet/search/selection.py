@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,7 +53,10 @@ class Selection:
 
 
 def select(
-    covariates: tuple[str, ...], folds: Sequence[SearchedFold], levels: Sequence[object] = ()
+    covariates: tuple[str, ...],
+    folds: Sequence[SearchedFold],
+    levels: Sequence[object] = (),
+    kept: Collection[str] = (),
 ) -> Selection:
     """Selection of every covariate, indexed by covariate.
 
@@ -76,6 +79,9 @@ def select(
     ``levels`` are those of a multilevel treatment, the reference first. Each of the others then
     has columns ``treatment[b]`` and ``treatment_strength[b]``, the same for paths to the unit of
     its log-odds against the reference.
+
+    ``kept`` are covariates that were not searched for but kept in all models; if there are any, a
+    column of that name marks them. Their probabilities are NaN.
     """
     p = len(covariates)
     chosen = [(fold.adjustment, net) for fold in folds for net in fold.networks]
@@ -108,6 +114,8 @@ def select(
         [columns[f"{name}_strength"] * (counts[name] > 0) for name in counts], axis=0
     )
     columns |= _level_columns(p, chosen, levels)
+    if kept:
+        columns["kept"] = np.isin(covariates, list(kept))
     table = pd.DataFrame(columns, index=pd.Index(covariates, name="covariate"))
     return Selection(table, supports)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from cstonet.errors import OptionError
+from cstonet.estimators.targets import Target
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
     check_choice,
@@ -170,6 +171,15 @@ class FitOptions:
     validation_fraction
         Share of the training rows held out to measure the noise. ``"auto"``: a tenth, but not more
         than 2000 rows.
+    keep
+        Covariates that all models hold in every fold, whatever the data say, and that enter the
+        weights: ``["age", "sex"]``, terms of the formula such as ``"C(region)"`` with all their
+        columns, or a part of it, ``"age + C(region)"``. Without a search they pass any screening
+        (``screen``), but pruning may take them out, so that it needs one of the two.
+    estimand
+        The effect that leads the table of a treatment with levels: in everyone (``"ATE"``), among
+        those who received the treatment (``"ATT"``), among those who did not (``"ATC"``), or among
+        those who could have received either (``"ATO"``, overlap weights).
     clip
         Propensities are clipped to [clip, 1 - clip].
     variance
@@ -209,6 +219,8 @@ class FitOptions:
     folds: int = 5
     repeats: int = 2
     validation_fraction: float | Auto = "auto"
+    keep: str | Sequence[str] | None = None
+    estimand: Target = "ATE"
     clip: float = 0.01
     variance: VarianceChoice = "auto"
     outlier_limit: float = 6.0
@@ -235,12 +247,25 @@ class FitOptions:
         check_integer(self, "folds", 1, 1000)
         check_integer(self, "repeats", 1, 1000)
         check_number(self, "validation_fraction", 0, 0.5, auto=True)
+        self._check_keep()
+        check_choice(self, "estimand")
         check_number(self, "clip", 0, 0.5, open_high=True)
         check_choice(self, "variance")
         check_integer(self, "pack_bytes", 0, 2**62, auto=True)
         check_integer(self, "imputations", 2, 10_000)
         check_integer(self, "candidates", 2, 100_000)
         self._check_neighbours()
+
+    def _check_keep(self) -> None:
+        """Turn names into a value that cannot change; whether they exist, the data say."""
+        given = self.keep
+        if given is None:
+            return
+        listed = isinstance(given, Iterable) and not isinstance(given, str)
+        entries: tuple[object, ...] = tuple(given) if listed else (given,)
+        if not all(isinstance(e, str) and e.strip() for e in entries):
+            fail(self, "keep", given, 'a list of names such as ["age", "sex"]')
+        object.__setattr__(self, "keep", entries or None)
 
     def _check_neighbours(self) -> None:
         """Turn a mapping of names into a value that cannot change."""

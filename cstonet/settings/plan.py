@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from cstonet.data.variables import BlockFamily
 from cstonet.errors import OptionError
+from cstonet.estimators.targets import Target
+from cstonet.settings.availability import check_estimand, kept
 from cstonet.settings.options import (
     Activation,
     FitOptions,
@@ -142,7 +144,9 @@ class Plan:
         Training options of working networks that go on from another one.
     backbone
         Whether there are linear parts of treatment and outcome.
-    screen, starts, ensemble, folds, repeats, seed, validation_fraction, clip, variance,
+    keep
+        Names of the covariates that all models hold.
+    screen, starts, ensemble, folds, repeats, seed, validation_fraction, estimand, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
     """
@@ -161,6 +165,8 @@ class Plan:
     repeats: int
     seed: int
     validation_fraction: float
+    keep: tuple[str, ...]
+    estimand: Target
     clip: float
     variance: VarianceKind
     outlier_limit: float
@@ -231,6 +237,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
     variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
     if problem.no_means is not None:
         variance = influence_only(options.variance, problem.no_means)
+        check_estimand(options.estimand, problem.no_means)
     return Plan(
         preset=preset,
         network=network,
@@ -252,6 +259,8 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         repeats=options.repeats,
         seed=seed,
         validation_fraction=validation_fraction,
+        keep=kept(options),
+        estimand=options.estimand,
         clip=options.clip,
         variance=variance,
         outlier_limit=options.outlier_limit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.analyses.arms.estimation import (
     ArmsEstimates,
     ArmsNuisances,
@@ -15,7 +16,7 @@ from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.arms.shares import with_shares
 from cstonet.analyses.base import Analysis, Request, problem_of
-from cstonet.analyses.notes import spread_note, training_notes
+from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -86,8 +87,11 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             design=design,
             plan=plan,
             networks=networks,
-            selection=select(design.covariates, networks.folds, levels),
-            notes=training_notes(networks) + spread_note(estimates.effects, estimates.singles),
+            selection=select(design.covariates, networks.folds, levels, plan.keep),
+            notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
+            warnings=overlap_warnings(nuisances.average.mean, estimates.effects)
+            + in_sample_warning(plan)
+            + training_warnings(networks),
         )
         return ArmsResults(record, estimates.effects, nuisances)

@@ -20,6 +20,8 @@ from cstonet.estimators import (
     Nuisances,
     effects_over_repetitions,
     estimate_effects,
+    estimate_target,
+    led_by,
 )
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
@@ -96,19 +98,34 @@ def arms_nuisances(
 
 
 def estimate_arms(design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
-    """Average treatment effects and potential-outcome means."""
-    arms = design.treatment
+    """Average treatment effects and potential-outcome means, after the estimand asked for."""
+    arms, clip = design.treatment, plan.clip
 
     def estimate(one: Nuisances) -> Effects:
-        return estimate_effects(
-            one, levels=arms.levels, clip=plan.clip, variance=plan.variance, kind=arms.kind
+        effects = estimate_effects(
+            one, levels=arms.levels, clip=clip, variance=plan.variance, kind=arms.kind
         )
+        if plan.estimand == "ATE":
+            return effects
+        leading = [
+            estimate_target(one, plan.estimand, (b, 0), clip=clip, name=name)
+            for b, name in enumerate(contrast_names(plan.estimand, arms), start=1)
+        ]
+        return led_by(leading, effects)
 
     singles = tuple(
         repetition.effects(estimate).without_influence() for repetition in nuisances.repetitions
     )
     effects = effects_over_repetitions(nuisances.average.effects(estimate), singles)
     return ArmsEstimates(effects, singles)
+
+
+def contrast_names(target: str, arms: Arms) -> list[str]:
+    """Names of the contrasts of all levels with the reference: "ATT", or "ATT[b-a]" of each."""
+    reference, *others = arms.levels
+    if arms.kind == "binary":
+        return [target]
+    return [f"{target}[{other}-{reference}]" for other in others]
 
 
 def _imputations(

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.analyses.arms.cautions import NOT_ESTIMABLE, not_estimable
 from cstonet.analyses.arms.comparisons import ComparedArms
 from cstonet.analyses.arms.estimation import ArmsNuisances
+from cstonet.analyses.arms.methods import arms_methods
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
+from cstonet.analyses.arms.wording import leading_estimand
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.errors import NotAvailableError
@@ -41,7 +44,8 @@ class ArmsResults(ComparedArms):
     record : FitRecord
         What the fit leaves behind.
     effects : Effects
-        "ATE" or "ATE[b-a]", and "POM[level]".
+        "ATE" or "ATE[b-a]", and "POM[level]"; before them, such as "ATT" or "ATT[b-a]", what
+        `estimand=` asked for.
     nuisances : ArmsNuisances
         (Out-of-fold) nuisances of the training rows: averaged, for further effects, and of each
         repetition of the cross-fitting, for their errors.
@@ -77,17 +81,27 @@ class ArmsResults(ComparedArms):
 
         return arms_summary(self, alpha)
 
-    def effect(self, name: str = "ATE", *, alpha: float = 0.05) -> Effect:
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section."""
+        return arms_methods(self)
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """Names of the effects that the fit was asked for (``estimand=``): the first ones."""
+        return self.effects.names[: len(self.arms.levels) - 1]
+
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """One effect by name, in everyone or in a part of the population.
 
         Parameters
         ----------
-        name : str
-            One of `params`, or "ATT", "ATC", "ATO": the effect among those who received the
-            treatment, among those who did not, and among those who could have received either
-            (overlap weights p(1 - p)). A multilevel treatment has them, and the ATE, for any two
-            of its levels: "ATT[b-a]" is the effect of b against a among those who received b,
-            "ATC[b-a]" among those who received a, "ATO[b-a]" with weights p_a p_b / (p_a + p_b).
+        name : str, optional
+            One of `params`, by default the one that leads them; or "ATT", "ATC", "ATO": the effect
+            among those who received the treatment, among those who did not, and among those who
+            could have received either (overlap weights p(1 - p)). A multilevel treatment has them,
+            and the ATE, for any two of its levels: "ATT[b-a]" is the effect of b against a among
+            those who received b, "ATC[b-a]" among those who received a, "ATO[b-a]" with weights
+            p_a p_b / (p_a + p_b).
         alpha : float
             One minus the confidence level.
 
@@ -97,7 +111,11 @@ class ArmsResults(ComparedArms):
             Estimate, standard error, confidence limits and p-value. The variance of effects that
             are not in `params` is that of their influence function, in each repetition.
         """
-        if name in self.effects.names:
+        if name is None and len(self.leading) > 1:
+            raise NotAvailableError(
+                f"this fit has several leading effects; name one of {', '.join(self.leading)}"
+            )
+        if name is None or name in self.effects.names:
             return super().effect(name, alpha=alpha)
         levels = self.arms.levels
         if self._multilevel:
@@ -148,11 +166,26 @@ class ArmsResults(ComparedArms):
         -------
         statsmodels.stats.contrast.ContrastResults
         """
-        return self.wald_test(np.eye(len(self.effects.names))[: self.effects.n_contrasts])
+        return self.wald_test(np.eye(len(self.effects.names))[self._ates])
+
+    @property
+    def _ates(self) -> slice:
+        """Where the contrasts of means are: the last ones before these."""
+        first_mean = self.effects.n_contrasts
+        return slice(first_mean - len(self.leading), first_mean)
 
     def _identity(self) -> str:
         names, means = self.effects.names, self.effects.n_contrasts
-        return f"{names[0]} is {names[means + 1]} - {names[means]} by definition"
+        return f"{names[self._ates][0]} is {names[means + 1]} - {names[means]} by definition"
+
+    def _leading_warnings(self) -> tuple[str, ...]:
+        """That the leading effect cannot be estimated comes before everything else."""
+        if getattr(self, "estimable", True) or any(NOT_ESTIMABLE in w for w in self.warnings):
+            return self.warnings
+        return (not_estimable(leading_estimand(self)), *self.warnings)
+
+    def _shown(self) -> tuple[str, ...]:
+        return self.leading
 
     def _complete_covariates(self) -> NDArray[np.floating]:
         """Covariates of the training rows, the means of their imputations in the gaps."""

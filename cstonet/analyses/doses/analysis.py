@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.analyses.base import Analysis, Request, problem_of
+from cstonet.analyses.doses.cautions import dose_warnings
 from cstonet.analyses.doses.estimation import (
     DoseEstimates,
     DoseModels,
@@ -14,7 +15,7 @@ from cstonet.analyses.doses.estimation import (
 )
 from cstonet.analyses.doses.reading import read_dose
 from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.notes import spread_note, training_notes
+from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -84,7 +85,10 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             plan=plan,
             networks=networks,
             selection=nuisances.selection,
-            notes=training_notes(networks) + spread_note(estimates.effects, estimates.singles),
+            notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
+            warnings=dose_warnings(design, nuisances.average, estimates.effects)
+            + in_sample_warning(plan)
+            + training_warnings(networks),
         )
         return DoseResults(record, estimates.effects, nuisances)

@@ -69,7 +69,8 @@ def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData
     design, fitted, data
         The data, and what training made of them.
     """
-    treatment, selection = design.treatment, select(design.covariates, fitted.folds)
+    treatment = design.treatment
+    selection = select(design.covariates, fitted.folds, kept=fitted.plan.keep)
     dose, rows = treatment.values, np.arange(len(design.y))
     grid = dose_grid(counted(dose, design.weights))
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])

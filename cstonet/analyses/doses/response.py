@@ -19,6 +19,7 @@ from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estim
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.inference import check_alpha, largest_quantile_by_influence
+from cstonet.reporting.numbers import plain
 from cstonet.settings.checks import is_real
 
 # Doses of the curve if nobody says which.
@@ -64,8 +65,8 @@ class DoseResponse:
     def __repr__(self) -> str:
         low, high = self.support
         return (
-            f"<DoseResponse: {len(self.table)} doses within {low:.4g} to {high:.4g}, bandwidth "
-            f"{self.bandwidth:.3g}; .table, .plot()>"
+            f"<DoseResponse: {len(self.table)} doses within {plain(low)} to {plain(high)}, "
+            f"bandwidth {plain(self.bandwidth, 3)}; .table, .plot()>"
         )
 
     def _repr_html_(self) -> str:

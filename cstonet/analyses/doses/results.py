@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from cstonet.analyses.doses import diagnostics
 from cstonet.analyses.doses.estimation import DoseModels
+from cstonet.analyses.doses.methods import dose_methods
 from cstonet.analyses.doses.prediction import predict_doses
 from cstonet.analyses.doses.response import (
     CurveSource,
@@ -88,17 +89,21 @@ class DoseResults(CausalResults):
 
         return dose_summary(self, alpha)
 
-    def effect(self, name: str = NAME, *, alpha: float = 0.05) -> Effect:
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section."""
+        return dose_methods(self)
+
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """The average marginal effect: mean slope of the outcome in the dose.
 
         Parameters
         ----------
-        name : str
+        name : str, optional
             "AME".
         alpha : float
             One minus the confidence level.
         """
-        if name not in self.effects.names:
+        if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
                 f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "

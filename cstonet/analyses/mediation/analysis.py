@@ -7,8 +7,10 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.analyses.arms.reading import read_arms
 from cstonet.analyses.base import Analysis, Request, problem_of
+from cstonet.analyses.mediation.cautions import mediation_warnings
 from cstonet.analyses.mediation.estimation import (
     MediatedRows,
     MediationEstimates,
@@ -22,7 +24,7 @@ from cstonet.analyses.mediation.models import MediationSample
 from cstonet.analyses.mediation.networks import MediationNetworks, train_mediation
 from cstonet.analyses.mediation.reading import MediationDesign, not_binary, read_mediators
 from cstonet.analyses.mediation.results import MediationResults
-from cstonet.analyses.notes import spread_note, training_notes
+from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design
@@ -117,10 +119,13 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
             plan=plan,
             networks=networks,
             selection=select_covariates(design, networks, inputs),
-            notes=training_notes(networks.outcome)
-            + training_notes(networks.mediator, (("mediator", OUTCOME),))
-            + spread_note(mediation.effects, singles),
+            notes=spread_note(mediation.effects, singles),
             runtime=runtime,
+            warnings=overlap_warnings(nuisances.average.nuisances.total(), mediation.effects)
+            + mediation_warnings(mediation, len(design.y))
+            + in_sample_warning(plan)
+            + training_warnings(networks.outcome)
+            + training_warnings(networks.mediator, (("mediator", OUTCOME),)),
         )
         mediators = mediator_table(design, inputs, estimates)
         return MediationResults(record, mediation, nuisances.average.nuisances, mediators)

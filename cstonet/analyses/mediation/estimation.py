@@ -144,7 +144,8 @@ def estimate(design: MediationDesign, clip: float, rows: MediatedRows) -> Mediat
 
 def select_inputs(networks: MediationNetworks) -> Selection:
     """Selection among the outcome network's inputs, mediators after covariates."""
-    return select(networks.outcome.covariates, networks.outcome.folds)
+    outcome = networks.outcome
+    return select(outcome.covariates, outcome.folds, kept=outcome.plan.keep)
 
 
 def select_covariates(

@@ -30,7 +30,7 @@ from cstonet.analyses.mediation.models import (
     MediatorUnits,
 )
 from cstonet.analyses.mediation.reading import MediationDesign
-from cstonet.crossfit.fitted import FittedNetworks, NetworkSet, train_networks
+from cstonet.crossfit.fitted import FittedNetworks, NetworkSet, kept_places, train_networks
 from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.crossfit.training import FoldJob
 from cstonet.crossfit.workforce import Workforce
@@ -189,7 +189,7 @@ def _train_mediators(
             if plan.search_network is None
             else _network(plan.search_network, design, families),
             training=dataclasses.replace(plan.training, prior=narrow),
-            scope=_mediator_scope(fold, design.X.shape[1]),
+            scope=_mediator_scope(fold, design.X.shape[1], kept_places(design, plan)),
             network_id=_MEDIATOR_NETWORKS,
         )
         jobs.append(job)
@@ -226,10 +226,10 @@ def _outcome_scope(p: int, mediators: int) -> SearchScope:
     )
 
 
-def _mediator_scope(fold: Fold, p: int) -> SearchScope:
+def _mediator_scope(fold: Fold, p: int, always: tuple[int, ...]) -> SearchScope:
     """The mediator network's search: the covariates of the other models are familiar to it."""
     known = tuple(sorted({int(j) for net in fold.networks for j in net.inputs if j < p}))
-    return SearchScope(models=("outcome",), familiar=known, adjust=known)
+    return SearchScope(models=("outcome",), always=always, familiar=known, adjust=known)
 
 
 def _held(fold: Fold, p: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cstonet.analyses.arms.comparisons import ComparedArms
 from cstonet.analyses.arms.prediction import Prediction
+from cstonet.analyses.mediation.methods import mediation_methods
 from cstonet.analyses.mediation.networks import MediationNetworks
 from cstonet.analyses.mediation.reading import MediationDesign
 from cstonet.analyses.results import Data, FitRecord
@@ -17,6 +18,7 @@ from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError, UncertainShareWarning
 from cstonet.estimators.mediation import PROPORTION, MediationEffects, MediationNuisances
 from cstonet.reporting.inference import Effect
+from cstonet.reporting.numbers import with_error
 
 if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
@@ -81,25 +83,29 @@ class MediationResults(ComparedArms):
 
         return mediation_summary(self, alpha)
 
-    def effect(self, name: str = "TE", *, alpha: float = 0.05) -> Effect:
+    def methods(self) -> str:
+        """How the effects were estimated, in full: text for a paper's methods section."""
+        return mediation_methods(self)
+
+    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
         """One effect by name: "TE", "NDE", "NIE", or "NIE/TE", the proportion mediated.
 
         Parameters
         ----------
-        name : str
-            Which one.
+        name : str, optional
+            Which one, by default "TE".
         alpha : float
             One minus the confidence level.
         """
         if name == PROPORTION:
             return self.proportion_mediated(alpha=alpha)
-        if name not in self.effects.names:
+        if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"a mediation fit has no effect {name!r}; available: "
                 f"{', '.join(self.effects.names)}, {PROPORTION}. For effects in parts of the "
                 "population, such as the ATT, fit the formula without its mediators."
             )
-        return Effect.of(self.effects, name, alpha)
+        return super().effect(name, alpha=alpha)
 
     def proportion_mediated(self, *, alpha: float = 0.05) -> Effect:
         """Share NIE / TE of the total effect that is mediated, by the delta method.
@@ -116,8 +122,9 @@ class MediationResults(ComparedArms):
             normal distribution and may take any value.
         """
         if self.estimated.uncertain_total:
+            total = self.effects.estimates[0], self.effects.standard_errors[0]
             warnings.warn(
-                f"TE = {self.effects.estimates[0]:.3g} is within three standard errors of zero: "
+                f"TE = {with_error(*total)[0]} is within three standard errors of zero: "
                 "a share of it says little, and its interval is not to be relied on.",
                 UncertainShareWarning,
                 stacklevel=caller_stacklevel(),

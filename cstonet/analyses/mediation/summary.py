@@ -6,17 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cstonet.analyses.arms.summary import arms_rows, note_overlap
+from cstonet.analyses.arms.wording import direction
+from cstonet.reporting.numbers import count, pvalue, with_error
 from cstonet.reporting.summary import (
     SummaryParts,
     effects_table,
     network_rows,
-    note_errors,
+    note_methods,
     note_selection,
     notes_data,
     role_rows,
     selected_covariates,
 )
-from cstonet.reporting.tables import Table, count, table_with_headers
+from cstonet.reporting.tables import Table, table_with_headers
 
 if TYPE_CHECKING:
     from cstonet.analyses.mediation.results import MediationResults
@@ -24,13 +26,7 @@ if TYPE_CHECKING:
 _WIDTHS = (17, 9, 11, 9, 6, 10, 9)
 _ROWS = 12
 _SHOWN = 3  # mediators named in a note
-# Share of bounded units from which the notes warn.
-_POOR_OVERLAP = 0.05
 _MODELS = ("treatment", "mediator", "outcome")
-_UNION_NOTE = (
-    "Treatment and outcome models adjust for the covariates found for either, the mediators' "
-    "model for those found for any."
-)
 
 
 def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
@@ -38,6 +34,7 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
     design, plan, effects = results.design, results.plan, results.effects
     numbers = f"{count(len(design.covariates))}, {len(results.mediators)}"
     return SummaryParts(
+        estimand=f"TE, {direction(results.arms)}, split into direct (NDE) and mediated (NIE)",
         left=[*role_rows(design), ("Covariates, mediators:", numbers), *network_rows(plan)],
         right=arms_rows(results, "EIF"),
         tables=[
@@ -47,16 +44,11 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
         ],
         notes=[
             *_notes_effects(results, alpha),
-            note_errors(effects, plan),
-            *notes_data(design, effects),
             note_overlap(results),
-            note_selection(
-                plan,
-                results.selection,
-                explained="the treatment, a mediator or the outcome",
-                union=_UNION_NOTE,
-            ),
+            note_selection(results.selection),
+            *notes_data(design, effects),
             *results.notes,
+            note_methods("multiply robust estimator", effects, plan),
         ],
     )
 
@@ -73,9 +65,9 @@ def _mediator_table(results: MediationResults) -> Table:
         [
             str(row.Index),
             f"{row.outcome_count}/{results.n_supports}",
-            *_with_error(row.effect, row.effect_se),
-            f"{row.effect_pvalue:.3f}",
-            *_with_error(row.indirect, row.indirect_se),
+            *with_error(row.effect, row.effect_se, width=9),
+            pvalue(row.effect_pvalue),
+            *with_error(row.indirect, row.indirect_se, width=9),
         ]
         for row in rows
     ]
@@ -87,7 +79,7 @@ def _mediator_table(results: MediationResults) -> Table:
 
 
 def _notes_effects(results: MediationResults, alpha: float) -> Iterator[str]:
-    """What the effects are, what they assume, how they divide, what was bounded."""
+    """What the effects are, what they assume, how they divide."""
     design = results.design
     control, treated = (str(level) for level in results.arms.levels)
     treatment, outcome = design.treatment_name, design.outcome_name
@@ -100,19 +92,11 @@ def _notes_effects(results: MediationResults, alpha: float) -> Iterator[str]:
         f"change ({through}) adds under {treated}."
     )
     yield (
-        "Assumed (sequential ignorability): the covariates leave no common cause of treatment and "
-        "outcome, of treatment and mediators, or of mediators and outcome, and no common cause of "
-        "the latter two is itself changed by the treatment. No data can confirm this."
+        "Assumed: sequential ignorability, which no data can confirm. Mediators: held, in how many "
+        "of the supports found for the outcome; path, what goes through this mediator alone."
     )
     yield _note_share(results, alpha)
-    yield (
-        f"Mediators: held, in how many of the supports found for the outcome; effect of "
-        f"{treatment} on the mediator, doubly robust; path, the interventional indirect effect: "
-        f"change of the {risk} {outcome} under {treated} if this mediator alone were drawn from "
-        f"its law under {treated} instead of {control}. Paths need not add up to the NIE."
-    )
     yield from _note_levels(results)
-    yield _note_ratio(results)
 
 
 def _note_levels(results: MediationResults) -> Iterator[str]:
@@ -138,32 +122,8 @@ def _note_share(results: MediationResults, alpha: float) -> str:
             "share of it says little."
         )
     share = results.proportion_mediated(alpha=alpha)
+    estimate, se, lower, upper = with_error(share.estimate, share.se, share.lower, share.upper)
     return (
-        f"Proportion mediated NIE/TE = {share.estimate:.3f} (std err {share.se:.3f}, "
-        f"{100 * (1 - alpha):g}% interval {share.lower:.3f} to {share.upper:.3f}, delta method)."
+        f"Proportion mediated NIE/TE = {estimate} (std err {se}, {100 * (1 - alpha):g}% interval "
+        f"{lower} to {upper}, delta method)."
     )
-
-
-def _note_ratio(results: MediationResults) -> str:
-    n_bounded, clip = results.estimated.n_bounded, results.effects.clip
-    note = "The estimator weights by density ratios of the mediators, "
-    if n_bounded == 0:
-        return note + "none of which had to be bounded."
-    share = n_bounded / results.nobs
-    note += (
-        f"bounded for {n_bounded} of the units ({share:.1%}), whose treatment probability given "
-        f"the mediators left [{clip:g}, {1 - clip:g}]."
-    )
-    if share >= _POOR_OVERLAP:
-        note += (
-            " The mediators tell the arms apart: NDE and NIE rest on extrapolation, and bounding "
-            "that many may bias them."
-        )
-    return note
-
-
-def _with_error(value: float, error: float) -> list[str]:
-    """An estimate and its standard error, in at most nine characters each."""
-    fixed = [f"{value:.3f}", f"{error:.3f}"]
-    shows = error == 0 or error >= 0.001
-    return fixed if shows and max(map(len, fixed)) <= 9 else [f"{value:.2e}", f"{error:.2e}"]

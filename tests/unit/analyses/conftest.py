@@ -42,6 +42,10 @@ def record_of(make_plan):
                 "strength": strength,
                 **{model: np.array(count) >= STABLE * SUPPORTS for model, count in counts.items()},
                 **{f"{model}_count": count for model, count in counts.items()},
+                **{
+                    f"{model}_strength": 0.5 * np.array(strength) * (np.array(count) > 0)
+                    for model, count in counts.items()
+                },
             },
             index=names,
         )

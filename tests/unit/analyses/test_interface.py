@@ -22,6 +22,7 @@ from cstonet.analyses.results import CausalResults, FitRecord
 from cstonet.crossfit.fitted import train_networks
 from cstonet.estimators import Effects, Nuisances, estimate_effects
 from cstonet.network.prediction import averaged
+from cstonet.reporting.methods import methods_text, model_paragraph
 from cstonet.reporting.summary import SummaryParts, effects_table, estimator_row, role_rows
 from cstonet.search.selection import select
 
@@ -82,11 +83,15 @@ class TrialResults(CausalResults):
 
     def summary_parts(self, alpha):
         return SummaryParts(
+            estimand="ATE, treated against not",
             left=role_rows(self.design),
             right=[estimator_row("Trial", self.plan), ("Chance:", f"{self.chance:.2f}")],
             tables=[effects_table(self, alpha)],
             notes=["The chance of treatment is known."],
         )
+
+    def methods(self):
+        return methods_text([model_paragraph(self.design, self.plan), "Trial. A coin was thrown."])
 
 
 @pytest.fixture
@@ -114,6 +119,8 @@ def test_a_new_analysis_is_run_and_printed(with_trials, trial, quick_options):
     assert "Trial, 2-fold cross-fit" in text
     assert "0.50" in text
     assert "[1] The chance of treatment is known." in text
+    assert "Estimand: ATE, treated against not" in text
+    assert results.methods().endswith("\n\nTrial. A coin was thrown.")
     assert results.effect("ATE").estimate == results.params["ATE"]
 
 

@@ -100,6 +100,21 @@ def test_fit_equals_the_python_call(csv, capsys):
     assert capsys.readouterr().out == f"{expected.summary()}\n"
 
 
+def test_another_estimand_leads(csv, capsys):
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--estimand", "ATT") == 0
+    assert "Estimand: ATT, treat = 1 against 0, among those who received 1" in (
+        capsys.readouterr().out
+    )
+
+
+def test_covariates_to_keep_are_a_list_of_names(csv, capsys):
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--keep", "x2,x3") == 0
+    rows = [line for line in capsys.readouterr().out.split("\n") if line.startswith(("x2 ", "x3 "))]
+    assert [row.count("kept") for row in rows] == [2, 2]
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--keep", "x2 + y") == 2
+    assert "keep names 'y'" in capsys.readouterr().err
+
+
 def test_fit_writes_every_format(csv, tmp_path, capsys):
     paths = {kind: tmp_path / f"out.{kind}" for kind in (*cli.FORMATS, "selection")}
     flags = [word for kind, path in paths.items() for word in (f"--{kind}", path)]

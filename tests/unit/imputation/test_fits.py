@@ -46,7 +46,7 @@ class TestFit:
         count = int(mixed.isna().sum().sum())
         assert f"{count} missing values imputed in 4 columns (x1, flag, group, yes)" in text
         assert "missing at random" in text
-        assert "Fraction of missing information on the ATE" in text
+        assert "fraction of missing information on the ATE" in text
         assert "P>|t|" in text
 
     def test_predictions_of_new_rows_with_gaps(self, mixed, fitted):
@@ -108,7 +108,7 @@ class TestFit:
     def test_mnar_states_its_assumptions(self, fit_gaps):
         holes = paper_holes(simulation2(n=300, p=8, seed=5))
         results = fit_gaps(holes.data, "mnar")
-        text = " ".join(str(results.summary()).split())
+        text = results.methods()
         assert "independent of y given treat and all covariates" in text
         assert "log-odds are linear in treat, the value, and other covariates" in text
         assert "gaps of different columns are independent given these" in text

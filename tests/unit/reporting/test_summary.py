@@ -96,10 +96,36 @@ def test_rules_and_columns_line_up(make_results):
     } == {39}
 
 
-def test_long_names_are_cut_but_stay_recognisable(make_results):
-    lines = lines_of(make_results(outcome_name=LONG, treatment_levels=("a" * 30, "b" * 30)))
-    assert any(line.startswith("Outcome: systolic_blood_… (gaussian)   ") for line in lines)
-    assert any(line.startswith("POM[aaaaaaaa…]") for line in lines)
+def test_long_names_go_on_in_further_lines(make_results):
+    results = make_results(outcome_name=LONG, treatment_levels=("a" * 30, "b" * 30))
+    results.selection.index = [LONG, "x2", "x3"]
+    lines = lines_of(results)
+    place = next(i for i, line in enumerate(lines) if line.startswith("Outcome:"))
+    assert lines[place].strip() + lines[place + 1].strip() == f"Outcome: {LONG} (gaussian)"
+    assert lines[place + 2].startswith(" " * 39 + "Estimator:")
+    place = next(i for i, line in enumerate(lines) if line.startswith("POM[aaaaa"))
+    assert lines[place].split()[0] + lines[place + 1].strip() == f"POM[{'a' * 30}]"
+    place = next(i for i, line in enumerate(lines) if line.startswith("systolic_blood_pressure"))
+    shown = lines[place][:28].strip() + lines[place + 1].strip() + lines[place + 2].strip()
+    assert shown == LONG
+    assert lines[place].endswith("0.40")
+
+
+def test_names_are_cut_only_where_three_lines_do_not_hold_them(make_results):
+    results = make_results(treatment_levels=("a" * 90, "b" * 90), outcome_name="y" * 100)
+    text = results.summary().as_text()
+    assert f"POM[{'a' * 10}\n" not in text  # numbers stand beside the first line
+    assert "aaaaaaaaaa…]\n" in text
+    assert "…" not in make_results(treatment_levels=("a" * 30, "b" * 30)).summary().as_text()
+    assert max(map(len, text.split("\n"))) == 78
+
+
+def test_a_long_estimand_is_wrapped(make_results):
+    results = make_results(treatment_levels=(f"not {LONG}", LONG), treatment_name="t")
+    lines = lines_of(results)
+    assert lines[2] == f"Estimand: ATE, {LONG}"
+    assert lines[3] == " " * 10 + "against not"
+    assert lines[4] == " " * 10 + LONG
 
 
 def test_names_with_line_breaks_stay_on_one_line(make_results):
@@ -127,7 +153,7 @@ def test_selection_is_sorted_and_cut(make_results):
 def test_a_covariate_of_one_model_only(make_results):
     text = str(make_results(n_covariates=4, n_selected=4).summary())
     row = next(line for line in text.split("\n") if line.startswith("x4"))
-    assert row.split() == ["x4", "-", "(", "3/12)", "yes", "(12/12)", "0.10"]
+    assert row.split() == ["x4", "-", "(", "3/12)", "0.07", "yes", "(12/12)", "0.10"]
 
 
 # Numbers ------------------------------------------------------------------------------------------
@@ -138,23 +164,26 @@ def test_every_scale_shows_two_digits_of_the_error(make_results, exponent):
     results = make_results(scale=10.0**exponent)
     for row, name in zip(effect_rows(results)[1:], results.params.index, strict=True):
         _, coef, error, z, _, low, high = row
-        assert float(error) == pytest.approx(results.bse[name], rel=0.05)
+        assert float(error) == pytest.approx(results.bse[name], rel=0.02)
+        assert "e" not in error or not 3e-6 <= results.bse[name] <= 1e6
         # Estimate and limits are shown to within a tenth of a standard error.
         limits = results.conf_int().loc[name]
         for shown, value in ((coef, results.params[name]), (low, limits[0]), (high, limits[1])):
             assert abs(float(shown) - value) < 0.1 * results.bse[name]
-        assert float(z) == pytest.approx(results.tvalues[name], abs=5e-4)
+        assert float(z) == pytest.approx(results.tvalues[name], abs=5e-3)
 
 
-def test_plain_numbers_look_like_statsmodels(make_results):
+def test_estimates_have_the_decimals_of_their_errors(make_results):
     row = effect_rows(make_results())[1]
-    assert [len(cell.split(".")[1]) for cell in row[1:]] == [4, 3, 3, 3, 3, 3]
+    assert [len(cell.split(".")[1]) for cell in row[1:4] + row[5:]] == [3, 3, 2, 3, 3]
+    thousands = effect_rows(make_results(scale=10_000.0))[1]
+    assert not any("." in cell or "e" in cell for cell in thousands[1:3] + thousands[5:])
 
 
 def test_zero_standard_errors_print(make_results):
     results = make_results()
     results.effects = replace(results.effects, covariance=np.zeros((3, 3)))
-    assert effect_rows(results)[1][3:5] == ["inf", "0.000"]
+    assert effect_rows(results)[1][3:5] == ["inf", "<0.001"]
     assert max(map(len, lines_of(results))) == 78
 
 
@@ -183,7 +212,7 @@ def test_notes_name_the_direction_of_the_effect(make_results):
 
 def test_notes_appear_only_when_they_apply(make_results, make_plan):
     plain = notes_of(make_results())
-    for word in ("inferred", "dropped", "Weighted", "cross-fitting", "poor", "units ("):
+    for word in ("inferred", "dropped", "Weighted", "cross-fitting", "poor", "Warning", "units ("):
         assert word not in plain
     assert "inferred" in notes_of(make_results(family_inferred=True))
     assert "7 rows" in notes_of(make_results(n_dropped=7))
@@ -195,16 +224,45 @@ def test_overlap_note(make_results):
     mild, poor = make_results(clip=0.08), make_results(clip=0.3)
     assert 0 < mild.effects.n_clipped < 25  # under 5 % of 500
     assert f"{mild.effects.n_clipped} units (" in notes_of(mild)
-    assert "poor" not in notes_of(mild)
-    assert "Overlap is poor" in notes_of(poor)
+    assert mild.warnings == ()
+    assert notes_of(poor).startswith(f"[1] Warning: {poor.warnings[0]} [2]")
+    assert "Overlap is poor" in poor.warnings[0]
     extreme = make_results()
     extreme.nuisances.propensity[0] = [0.0, 1.0]
     assert "to >0.999" in notes_of(extreme)
 
 
-def test_notes_of_the_training_come_last(make_results):
-    lines = lines_of(make_results(notes=("Converged.",)))
-    assert lines[-1] == "[5] Converged."
+def test_warnings_come_first_and_the_way_to_the_methods_last(make_results):
+    results = make_results(notes=("Converged.",), warnings=("A start diverged.", "Two did."))
+    notes = results.summary().notes
+    assert notes[:2] == ["[1] Warning: A start diverged.", "[2] Warning: Two did."]
+    assert notes[-2] == "[6] Converged."
+    assert notes[-1].startswith("[7] Methods: AIPW, 3-fold cross-fit; ")
+    assert notes[-1].endswith("; res.methods() has the full text.")
+    assert results.warnings == ("A start diverged.", "Two did.")
+
+
+def test_the_header_leads_with_the_estimand_in_words(make_results):
+    def first(**kwargs):
+        return lines_of(make_results(**kwargs))[2]
+
+    assert first() == "Estimand: ATE, treat = 1 against 0"
+    assert first(treatment_levels=("placebo", "drug")) == "Estimand: ATE, drug against placebo"
+    assert first(treatment_levels=(False, True)) == "Estimand: ATE, treat = True against False"
+
+
+def test_what_cannot_be_estimated_says_so_in_the_header(make_results):
+    results = make_results()
+    results.estimable = False
+    assert lines_of(results)[2] == "Estimand: ATE, treat = 1 against 0: not estimable"
+    first, second, *_ = results.summary().notes
+    assert first.startswith("[1] Warning: The ATE is not estimable with these data")
+    assert 'estimand="ATO" asks for less' in first
+    assert "Warning" not in second
+    # Who says why needs no other sentence.
+    results.warnings = ("The ATE is not estimable: 300 of 500 units have no counterpart.",)
+    assert results.summary().notes[0] == f"[1] Warning: {results.warnings[0]}"
+    assert "Warning" not in results.summary().notes[1]
 
 
 # Exports ------------------------------------------------------------------------------------------
@@ -233,7 +291,7 @@ def test_html_holds_the_numbers_and_escapes_names(awkward):
     assert "a&lt;b&gt;&amp;_c" in html
     assert html.count("<table") == html.count("</table>") == 3
     assert html.count("<td>") == html.count("</td>")
-    assert f"<td>{awkward.params['ATE']:.4f}</td>" in html
+    assert f"<td>{awkward.params['ATE']:.3f}</td>" in html
 
 
 def test_html_table_reads_back(make_results):
@@ -242,7 +300,7 @@ def test_html_table_reads_back(make_results):
     header, *rows = [["".join(cell.itertext()) for cell in row] for row in table]
     assert header[1:3] == ["coef", "std err"]
     assert [row[0] for row in rows] == results.params.index.tolist()
-    np.testing.assert_allclose([float(row[1]) for row in rows], results.params, atol=5e-5)
+    np.testing.assert_allclose([float(row[1]) for row in rows], results.params, atol=5e-4)
 
 
 def test_latex_escapes_names(awkward):
@@ -262,9 +320,9 @@ def test_csv_reads_back(awkward):
     by_name = {row[0]: row for row in rows if row}
     assert by_name["Outcome:"][1] == "a<b>&_c (gaussian)"
     assert by_name["Treatment:"][1] == 'treat (50%, low, x "y")'
-    assert float(by_name["ATE"][1]) == pytest.approx(awkward.params["ATE"], abs=5e-5)
+    assert float(by_name["ATE"][1]) == pytest.approx(awkward.params["ATE"], abs=5e-4)
     assert by_name['POM[x "y"]'][0] == awkward.params.index[2]
-    assert len(by_name["<script>"]) == 4
+    assert len(by_name["<script>"]) == 5
 
 
 def test_exports_do_not_cut_names(make_results):

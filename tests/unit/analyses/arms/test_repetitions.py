@@ -58,7 +58,7 @@ def test_errors_of_a_fit(gaps):
         expected = effects_over_repetitions(whole, [r.effects(function) for r in repetitions])
         assert error == pytest.approx(expected.standard_errors[0], rel=1e-12)
         assert error > whole.standard_errors[0]
-    assert "those of a single one" in " ".join(results.summary().as_text().split())
+    assert "those of a single one" in results.methods()
 
 
 def test_one_repetition_with_imputations_is_pooled_as_it_is():
@@ -100,6 +100,6 @@ def test_levels_of_a_treatment_follow_the_rule():
 def test_repeated_training_without_folds_is_no_cross_fitting():
     data = cs.datasets.simulation2(n=300, p=6, seed=1).data
     results = cs.fit("y ~ treat | .", data, seed=1, repeats=2, **(QUICK | {"folds": 1}))
-    text = " ".join(results.summary().as_text().split())
-    assert "average the 2 repetitions of the training" in text
-    assert "repetitions of the cross-fitting" not in text
+    assert "repeated 2 times with other starts" in results.methods()
+    assert "out of fold" not in results.methods()
+    assert "No cross-fitting (folds=1)" in results.warnings[-1]

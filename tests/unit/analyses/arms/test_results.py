@@ -13,6 +13,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.iolib.summary2 import summary_col
 
+from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
@@ -72,7 +73,7 @@ def test_effect(results):
     assert effect.estimate == results.params["ATE"]
     assert effect.se == results.bse["ATE"]
     assert [effect.lower, effect.upper] == results.conf_int(0.1).loc["ATE"].tolist()
-    assert str(effect).startswith("ATE = 1.962 (SE 0.14, 90% CI ")
+    assert str(effect).startswith("ATE = 1.962 (SE 0.136, 90% CI ")
 
 
 @pytest.mark.parametrize("name", ["ATT[1-0]", "ate", "POM[2]"])
@@ -297,7 +298,7 @@ def test_weighting_balances_the_confounder(make_results):
 def test_short_forms(results):
     assert repr(results) == str(results)
     assert len(repr(results)) < 100
-    assert "ATE = 1.962 (SE 0.14" in repr(results)
+    assert "ATE = 1.962 (SE 0.136" in repr(results)
     assert results._repr_html_() == results.summary().as_html()
     assert results.trace is results.networks.trace
 
@@ -320,5 +321,7 @@ def test_separated_arms_are_mentioned(make_results):
     results = make_results()
     treated = results.nuisances.treatment.astype(float)
     known = np.column_stack([0.9 - 0.8 * treated, 0.1 + 0.8 * treated])
-    results.nuisances = replace(results.nuisances, propensity=known)
-    assert "all but tell the arms apart (AUC 1.00)" in str(results.summary()).replace("\n    ", " ")
+    apart = replace(results.nuisances, propensity=known)
+    (warning,) = overlap_warnings(apart, results.effects)
+    assert "all but tell the arms apart (AUC 1.00)" in warning
+    assert overlap_warnings(results.nuisances, results.effects) == ()

@@ -80,3 +80,40 @@ def test_golden_imputed(make_results, rebuilt, check_golden):
     )
     check_golden("summary_imputed.txt", str(imputed.summary()))
     assert imputed.effect("ATT").se > 0
+
+
+def test_methods_tell_the_whole_story(fitted):
+    paragraphs = fitted.methods().split("\n\n")
+    assert [paragraph.partition(".")[0] for paragraph in paragraphs] == [
+        "Model",
+        "Covariates",
+        "Training",
+        "Estimator",
+        "Overlap",
+        "Inference",
+        "Software",
+    ]
+    for words in (
+        "treat (3 levels)",
+        f"layers of {fitted.plan.network_label} units",
+        "score tests",
+        "2-fold cross-fitting",
+        "augmented inverse probability weighting",
+        "each level against placebo",
+        "clipped to [0.01, 0.98]",
+        "at least three quarters",
+        f"cstonet {cs.__version__}, preset 'custom', seed 1",
+    ):
+        assert words in fitted.methods()
+    assert "  " not in fitted.methods()
+
+
+def test_methods_of_a_fit_with_gaps_and_without_a_search(simulation, fit_quickly, quick_options):
+    data = simulation.data.copy()
+    data.loc[::9, "x2"] = np.nan
+    options = quick_options("prune", epochs=4, folds=1, starts=1)
+    imputed = fit_quickly(simulation.formula, data, options=options, missing="mar", imputations=2)
+    text = imputed.methods()
+    for words in ("missing at random", "2 imputations", "pruned by its mixture prior", "same rows"):
+        assert words in text
+    assert "score tests" not in text

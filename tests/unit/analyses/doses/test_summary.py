@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import cstonet as cs
+from cstonet.analyses.doses.cautions import dose_warnings
 from cstonet.analyses.doses.estimation import DoseModels
+from cstonet.analyses.doses.methods import density_paragraph
 from cstonet.analyses.doses.results import DoseResults
 from cstonet.estimators.dispersion import Dispersion
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
@@ -43,7 +45,9 @@ def oracle_results(record_of):
         pvalue = 0.0004 if heteroscedastic else 0.4
         dispersion = Dispersion(nuisances.variance, heteroscedastic, pvalue)
         models = DoseModels(nuisances, dispersion, (nuisances,), record.selection)
-        return DoseResults(record, estimate_marginal_effect(nuisances, clip=0.01), models)
+        effects = estimate_marginal_effect(nuisances, clip=0.01)
+        record = replace(record, warnings=dose_warnings(record.design, nuisances, effects))
+        return DoseResults(record, effects, models)
 
     return results
 
@@ -60,16 +64,20 @@ def test_summary(fitted, oracle_results):
         assert "POM" not in text
         for form in ("as_html", "as_latex", "as_csv"):
             assert "AME" in getattr(results.summary(), form)()
-    assert "p < 0.001" in text
+    assert "of gaussian residuals: 0.400, 1.000)" in density_paragraph(oracle_results())
+    assert "a variance that depends on them" in density_paragraph(results)
 
 
-def test_a_dose_that_the_covariates_determine_is_noted(oracle_results):
+def test_a_dose_that_the_covariates_determine_is_a_warning(oracle_results):
     results = oracle_results()
-    text = " ".join(results.summary().as_text().split())
-    assert "all but determine" not in text
-    surprise = results.dose_nuisances.surprise
-    results.dose_nuisances = replace(
-        results.dose_nuisances, mean=results.dose_nuisances.dose - 0.1 * surprise
-    )
-    text = " ".join(results.summary().as_text().split())
-    assert "99% of its variance. They all but determine it" in text
+    assert "all but determine" not in " ".join(results.warnings)
+    nuisances = results.dose_nuisances
+    near = replace(nuisances, mean=nuisances.dose - 0.1 * nuisances.surprise)
+    first = dose_warnings(results.design, near, results.effects)[0]
+    assert first.startswith("The covariates all but determine dose (99% of its variance)")
+
+
+def test_methods(fitted):
+    text = fitted.methods()
+    for words in ("AME", "gaussian residuals", "local linear", "2-fold cross-fitting", "seed 1"):
+        assert words in text

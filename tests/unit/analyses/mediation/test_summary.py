@@ -9,6 +9,7 @@ import cstonet as cs
 from cstonet.analyses.mediation.results import MediationResults
 from cstonet.errors import OptionError
 from cstonet.estimators import estimate_mediation
+from cstonet.reporting.numbers import with_error
 
 
 def test_summary(fitted):
@@ -19,12 +20,15 @@ def test_summary(fitted):
     for form in ("as_html", "as_latex", "as_csv"):
         assert "NDE" in getattr(fitted.summary(), form)()
     assert repr(fitted).startswith("<MediationResults: TE")
+    for words in ("multiply robust", "no common cause", "Density ratios", "2 mediators", "seed 1"):
+        assert words in fitted.methods()
 
 
 def test_level_of_every_interval_in_the_summary(fitted):
     text = " ".join(fitted.summary(alpha=0.1).as_text().split())
     share = fitted.proportion_mediated(alpha=0.1)
-    assert f"90% interval {share.lower:.3f} to {share.upper:.3f}" in text
+    lower, upper = with_error(share.estimate, share.se, share.lower, share.upper)[2:]
+    assert f"90% interval {lower} to {upper}" in text
     assert "95%" not in text
     for wrong in (None, "5%", 1.0):
         with pytest.raises(OptionError, match="alpha must lie"):
