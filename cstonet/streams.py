@@ -26,7 +26,7 @@ class Stream(IntEnum):
     MEDIATOR_RESIDUALS = 7
     SEARCH_ROWS = 8
     BACKBONE = 9
-    SHARES = 10
+    MIXTURE = 10
 
     def generator(self, *words: int) -> np.random.Generator:
         """The generator of this purpose for a seed and further words."""

@@ -21,8 +21,8 @@ from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
 from cstonet.data.units import Units
 from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
+from cstonet.network.mixture import Mixture
 from cstonet.network.prediction import RowArrays, averaged, put_together
-from cstonet.network.shares import Shares
 from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.network.spec import NetworkSpec, causal_network
 from cstonet.network.training_data import Split, TrainingData
@@ -77,8 +77,8 @@ class FittedNetworks(NetworkSet):
         The unpruned network on all covariates that may enter it.
     gaps
         What is missing in the covariates; None if nothing is.
-    shares
-        How much of what hidden units add to linear parts counts.
+    mixture
+        How much linear parts, networks beside them and networks alone count.
     """
 
     plan: Plan
@@ -89,7 +89,7 @@ class FittedNetworks(NetworkSet):
     threads: int
     spec: NetworkSpec
     gaps: GapData | None = None
-    shares: Shares = Shares()
+    mixture: Mixture = Mixture()
 
     @property
     def failures(self) -> tuple[str, ...]:

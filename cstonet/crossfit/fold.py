@@ -44,8 +44,9 @@ class Fold:
         One row per start and epoch.
     moves
         Steps of the structure search.
-    backbone
-        Linear parts of treatment and outcome; None: there are none.
+    backbone, beside
+        Linear parts of treatment and outcome, and the chosen networks that learned what these
+        leave; None, and none.
     imputation
         How missing covariates are drawn; None if there are none.
     inclusion
@@ -60,6 +61,7 @@ class Fold:
     trace: pd.DataFrame
     moves: tuple[Move, ...]
     backbone: Backbone | None = None
+    beside: tuple[TrainedNetwork, ...] = ()
     imputation: ImputationModel | None = None
     inclusion: Inclusion | None = None
 

@@ -17,7 +17,7 @@ from cstonet.crossfit.workforce import SEARCH_UNITS, TRAIN_UNITS, Monitor
 from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
-from cstonet.network.backbone import FittedBackbone, fit_backbone
+from cstonet.network.backbone import Backbone, fit_backbone
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Model, Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
@@ -94,10 +94,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     data = job.data if imputer is None else imputer.data
     candidates = None if pool is None else pool.candidates
-    linear = None
-    if plan.backbone and adjustment.used is not None:
-        linear = fit_backbone(data, place, adjustment.used)
-    results = _train_all(job, place, wiring, data, candidates, monitor, linear)
+    results = _train_all(job, place, wiring, data, candidates, monitor)
     starts = tuple(
         TrainedNetwork.from_task(split.index, start, wiring, result)
         for start, result in enumerate(results)
@@ -111,6 +108,7 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     chosen = _best(starts, failures, plan.ensemble)
     if imputer is not None and pool is not None:
         imputer.update(pool, starts, last=True)
+    backbone, beside = _backbone(job, place, adjustment, wiring)
     return Fold(
         split=split,
         adjustment=adjustment,
@@ -119,7 +117,8 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
         failures=failures,
         trace=_trace_frame(job.network, split.index, results),
         moves=moves,
-        backbone=None if linear is None else linear.backbone,
+        backbone=backbone,
+        beside=beside,
         imputation=None if imputer is None else imputer.model,
         inclusion=_inclusion(
             job,
@@ -138,7 +137,6 @@ def _train_all(
     data: TrainingData,
     candidates: _core.Candidates | None,
     monitor: Monitor,
-    linear: FittedBackbone | None,
 ) -> list[_core.TaskResult]:
     """Train the networks of a fold from every start: side by side where it has threads for that."""
     starts = job.plan.starts
@@ -150,19 +148,29 @@ def _train_all(
             monitor.advance(place.split.index, SEARCH_UNITS + int(TRAIN_UNITS * share))
 
         return train_starts(
-            place,
-            wiring,
-            job.training,
-            data,
-            numbers,
-            candidates=candidates,
-            progress=advance,
-            offset=None if linear is None else linear.offset,
+            place, wiring, job.training, data, numbers, candidates=candidates, progress=advance
         )
 
     if place.threads > 1:
         return train(range(starts))
     return [done for (done,) in monitor.spread([partial(train, [k]) for k in range(starts)])]
+
+
+def _backbone(
+    job: FoldJob, place: Workplace, adjustment: Adjustment, wiring: Wiring
+) -> tuple[Backbone | None, tuple[TrainedNetwork, ...]]:
+    """Linear parts, if planned, and a network that learns what they leave, unless it diverges."""
+    if not job.plan.backbone or adjustment.used is None:
+        return None, ()
+    linear = fit_backbone(job.data, place, adjustment.used)
+    start = job.plan.starts  # a number of its own
+    (result,) = train_starts(
+        place, wiring, job.training, job.data, [start], trace=False, offset=linear.offset
+    )
+    if result.failure:
+        return linear.backbone, ()
+    network = TrainedNetwork.from_task(place.split.index, start, wiring, result)
+    return linear.backbone, (network,)
 
 
 def _wire(

@@ -12,9 +12,9 @@ from cstonet.analyses.arms.estimation import (
     arms_nuisances,
     estimate_arms,
 )
+from cstonet.analyses.arms.mixing import with_mixture
 from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
 from cstonet.analyses.arms.results import ArmsResults
-from cstonet.analyses.arms.shares import with_shares
 from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
 from cstonet.analyses.results import FitRecord
@@ -61,7 +61,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
     def train(self, design: Design[Arms], plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of treatment and outcome."""
         fitted, data = train_networks(design, plan, workforce)
-        return with_shares(fitted, data), data
+        return with_mixture(fitted, data), data
 
     def nuisances(self, design: Design[Arms], plan: Plan, trained: Trained) -> ArmsNuisances:
         """μ̂_a(x) and p̂_a(x) of every repetition."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,9 @@ from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.imputation.new_rows import CompletedRows
 from cstonet.network.covariates import Covariates, at_hand
+from cstonet.network.mixture import OutcomeLink, log_odds, mixed_probabilities
 from cstonet.network.prediction import RowArrays, averaged, with_rows
-from cstonet.network.shares import OutcomeLink, mixed_probabilities
+from cstonet.network.trained import TrainedNetwork
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,22 +86,61 @@ def predict_out_of_fold(
 def at_rows(
     fitted: FittedNetworks, fold: Fold, data: Covariates, rows: NDArray[np.int64]
 ) -> Prediction:
-    """The chosen networks of a fold averaged, in the units of the data.
+    """What a fold says of some rows, in the units of the data.
 
-    Beside a linear backbone, what hidden units add counts with their share.
+    The average of its chosen networks, mixed with its linear parts if there are any.
     """
-    offset = None if fold.backbone is None else fold.backbone.at_levels(data, rows)
+    if fold.backbone is None:
+        outcome, propensity = _averaged_means(fitted, fold.networks, data, rows)
+    else:
+        odds, predictors = predictors_at(fitted, fold, data, rows)
+        propensity = mixed_probabilities(odds, fitted.mixture.treatment)
+        outcome = OutcomeLink.of(fitted.spec).mixed(predictors, fitted.mixture.outcome)
+    return Prediction(mu=fitted.y_units.restore(outcome), propensity=propensity)
+
+
+def predictors_at(
+    fitted: FittedNetworks, fold: Fold, data: Covariates, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The predictors that a mixture is made of, of m rows.
+
+    Returns
+    -------
+    odds : (K, m, L-1)
+        Log-odds of the treatment's levels against the first.
+    outcome : (K, m, L)
+        Linear predictors of the outcome under each level, in network units.
+    """
+    if fold.backbone is None:
+        raise ValueError("only networks with linear parts are mixed")
+    offset = fold.backbone.at_levels(data, rows)
+    link = OutcomeLink.of(fitted.spec)
+    odds, outcome = [offset[0, :, :-1].astype(np.float64)], [offset[:, :, -1].T.astype(np.float64)]
+    for networks, own in ((fold.beside, offset), (fold.networks, None)):
+        if not networks:  # that beside the linear part diverged: nothing is added to it
+            odds.append(odds[0])
+            outcome.append(outcome[0])
+            continue
+        means, probabilities = _averaged_means(fitted, networks, data, rows, own)
+        odds.append(log_odds(probabilities))
+        outcome.append(link.predictor(means))
+    return np.stack(odds), np.stack(outcome)
+
+
+def _averaged_means(
+    fitted: FittedNetworks,
+    networks: Sequence[TrainedNetwork],
+    data: Covariates,
+    rows: NDArray[np.int64],
+    offset: NDArray[np.float32] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Outcome means in network units and probabilities of networks, each (m, L)."""
     levels = fitted.spec.treatment_width + 1
     outcome, treated = np.zeros((len(rows), levels)), np.zeros((len(rows), levels - 1))
-    for net in fold.networks:
+    for net in networks:
         mu, probability = net.means(data, rows, fitted.threads, offset)
-        outcome += mu / len(fold.networks)
-        treated += probability / len(fold.networks)
+        outcome += mu / len(networks)
+        treated += probability / len(networks)
     # The reference has the rest, which rounding may leave a hair below zero.
     rest = np.maximum(1 - treated.sum(axis=1), 0.0)
-    propensity = np.column_stack([rest, treated])
-    if offset is not None:
-        link = OutcomeLink.of(fitted.spec)
-        propensity = mixed_probabilities(offset[0, :, :-1], propensity, fitted.shares.treatment)
-        outcome = link.mixed(offset[:, :, -1].T, outcome, fitted.shares.outcome)
-    return Prediction(mu=fitted.y_units.restore(outcome), propensity=propensity)
+    return outcome, np.column_stack([rest, treated])

@@ -1,0 +1,145 @@
+"""Linear parts and networks together: how much each of them counts.
+
+A fold has three predictors of every visible unit: its linear part alone, a network that learned what
+the linear part leaves, and networks without one. The first is best where there is nothing else to
+learn, the last where a function is no sum of a linear one and a simpler one. They are mixed on the
+scale of the linear predictor, η = Σ_k v_k η_k, with weights v_k ≥ 0 that sum to one, chosen by the
+likelihood of rows that the fold did not train on: two numbers for the treatment and two for the
+outcome, from all rows, overfit nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logit, softmax
+
+from cstonet.network.spec import NetworkSpec
+
+FloatArray = NDArray[np.float64]
+Loss = Callable[[FloatArray], tuple[float, FloatArray]]
+
+# Probabilities of networks are held this far from 0 and 1 before their log-odds are taken.
+_TINY = 1e-7
+_TOLERANCE = 1e-9
+# Predictors: linear, network beside a linear part, network alone.
+N_PREDICTORS = 3
+_EQUAL = (1 / N_PREDICTORS,) * N_PREDICTORS
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Weights of the three predictors, for treatment and outcome."""
+
+    treatment: tuple[float, ...] = _EQUAL
+    outcome: tuple[float, ...] = _EQUAL
+
+
+def log_odds(probabilities: FloatArray) -> FloatArray:
+    """Log-odds (m, L-1) of all levels but the first against it, from probabilities (m, L)."""
+    logs = np.log(np.maximum(probabilities, _TINY))
+    odds: FloatArray = logs[:, 1:] - logs[:, :1]
+    return odds
+
+
+def mixed_probabilities(odds: FloatArray, weights: tuple[float, ...]) -> FloatArray:
+    """Probabilities (m, L) from the predictors' log-odds (K, m, L-1)."""
+    mixed: FloatArray = softmax(_padded(np.tensordot(weights, odds, axes=1)), axis=1)
+    return mixed
+
+
+def treatment_weights(
+    odds: FloatArray, codes: NDArray[np.integer], counts: FloatArray
+) -> tuple[float, ...]:
+    """Weights under which the treatments received (m,) are most likely.
+
+    Parameters
+    ----------
+    odds : (K, m, L-1)
+        Log-odds of the predictors.
+    codes, counts : (m,)
+        Treatments as codes, and what each row counts.
+    """
+    rows = np.arange(len(codes))
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        log_p = log_softmax(_padded(np.tensordot(weights, odds, axes=1)), axis=1)
+        surprise = -np.exp(log_p)
+        surprise[rows, codes] += 1
+        gradient = -np.einsum("kml,ml,m->k", odds, surprise[:, 1:], counts)
+        return -float(counts @ log_p[rows, codes]), gradient
+
+    return _least(loss, len(odds), float(counts.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeLink:
+    """The scale on which predictors of an outcome are mixed."""
+
+    binary: bool
+
+    @classmethod
+    def of(cls, spec: NetworkSpec) -> OutcomeLink:
+        """That of a network's outcome."""
+        return cls(spec.layers[-1][0].family == "bernoulli")
+
+    def predictor(self, means: FloatArray) -> FloatArray:
+        """Linear predictors of means in network units, of any shape."""
+        return np.asarray(logit(np.clip(means, _TINY, 1 - _TINY))) if self.binary else means
+
+    def mixed(self, predictors: FloatArray, weights: tuple[float, ...]) -> FloatArray:
+        """Means (m, L) of the predictors (K, m, L)."""
+        mixed = np.tensordot(weights, predictors, axes=1)
+        return np.asarray(expit(mixed) if self.binary else mixed, dtype=np.float64)
+
+    def weights(
+        self, predictors: FloatArray, outcome: FloatArray, counts: FloatArray
+    ) -> tuple[float, ...]:
+        """Weights under which outcomes (m,), in network units, are most likely.
+
+        Parameters
+        ----------
+        predictors : (K, m)
+            Under the treatment received.
+        outcome, counts : (m,)
+            Outcomes, and what each row counts.
+        """
+
+        def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+            eta = weights @ predictors
+            if self.binary:
+                value = counts @ (np.logaddexp(0.0, eta) - outcome * eta)
+                return float(value), predictors @ (counts * (expit(eta) - outcome))
+            error = eta - outcome
+            return 0.5 * float(counts @ error**2), predictors @ (counts * error)
+
+        return _least(loss, len(predictors), float(counts.sum()))
+
+
+def _padded(odds: FloatArray) -> FloatArray:
+    """Log-odds (m, L) with the zeros of the first level."""
+    return np.column_stack([np.zeros(len(odds)), odds])
+
+
+def _least(loss: Loss, predictors: int, total: float) -> tuple[float, ...]:
+    """Weights of least convex loss among those that are not negative and sum to one."""
+
+    def scaled(weights: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = loss(weights)
+        return value / total, gradient / total
+
+    found = minimize(
+        scaled,
+        np.full(predictors, 1 / predictors),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * predictors,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        options={"ftol": _TOLERANCE},
+    )
+    weights = np.clip(found.x, 0.0, 1.0)
+    return tuple(float(w) for w in weights / weights.sum())
