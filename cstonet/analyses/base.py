@@ -140,6 +140,7 @@ def problem_of(
     further_inputs: int = 0,
     whole_treatment_model: str | None = None,
     no_means: str | None = None,
+    shares: tuple[float, ...] | None = None,
 ) -> Problem:
     """What the plan has to know of a design, and what the analysis says about itself.
 
@@ -149,7 +150,7 @@ def problem_of(
         The data.
     further_inputs
         Columns that the network reads beside the covariates.
-    whole_treatment_model, no_means
+    whole_treatment_model, no_means, shares
         See :class:`~cstonet.settings.plan.Problem`.
     """
     rows, columns = design.X.shape
@@ -161,4 +162,5 @@ def problem_of(
         visible_units=design.treatment.block_units,
         whole_treatment_model=whole_treatment_model,
         no_means=no_means,
+        shares=shares,
     )

@@ -162,14 +162,8 @@ class FittedNetworks(NetworkSet):
         return put_together(parts(), n)
 
 
-def linear_covariates(folds: Folds) -> NDArray[np.int64]:
-    """Covariates that the estimator adjusts for by linear terms, ascending, shape (k,).
-
-    If there are any in one of these folds, the other covariates found are among them: a slope must
-    not stand in for what the outcome model gets wrong about a correlated one.
-    """
-    if not any(fold.adjustment.linear for fold in folds):
-        return np.empty(0, dtype=np.int64)
+def found_covariates(folds: Folds) -> NDArray[np.int64]:
+    """Covariates that a model of these folds uses or found, ascending, shape (k,)."""
     linear = [np.array(fold.adjustment.linear, dtype=np.int64) for fold in folds]
     inputs = [net.inputs for fold in folds for net in fold.networks]
     return np.unique(np.concatenate([*inputs, *linear]))

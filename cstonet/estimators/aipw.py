@@ -11,6 +11,7 @@ import numpy as np
 
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
+    Clip,
     FloatArray,
     Nuisances,
     Units,
@@ -18,7 +19,7 @@ from cstonet.estimators.nuisances import (
     inverse_probability_residuals,
 )
 from cstonet.estimators.unit_blocks import unit_blocks
-from cstonet.estimators.variance import PomCovariance, VarianceKind
+from cstonet.estimators.variance import PomCovariance, VarianceKind, WeightSpread
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,15 @@ class Effects:
         of the estimates.
     n_clipped : int
         Units whose propensity was clipped.
-    clip : float
-        Distance the propensities were kept from 0 and 1.
+    clip : float, or one per level
+        The least propensities.
     variance_kind : {"paper", "influence"}
         Where the covariance of one repetition comes from.
-    missing_information, freedom : (k,) float64 or None
-        Where covariates were imputed: the fraction of each estimate's information that is missing,
-        and its degrees of freedom.
+    missing_information : (k,) float64 or None
+        Where covariates were imputed: the fraction of each estimate's information that is missing.
+    freedom : (k,) float64 or None
+        Degrees of freedom, where covariates were imputed or few units decide an estimate; None:
+        estimates are taken for normal.
     between : (k, k) float64 or None
         Where covariates were imputed: the part (1 + 1/M) B of the covariance that comes from the
         differences between the M imputations.
@@ -62,13 +65,20 @@ class Effects:
     covariance: FloatArray
     influence: FloatArray
     n_clipped: int
-    clip: float
+    clip: Clip
     variance_kind: VarianceKind
     missing_information: FloatArray | None = None
     freedom: FloatArray | None = None
     between: FloatArray | None = None
     imputations: int = 0
     n_counted: int = 0
+
+    @property
+    def single_clip(self) -> float:
+        """The least propensity or density, of analyses that have one for all."""
+        if isinstance(self.clip, tuple):
+            raise ValueError("every level has a least propensity of its own")
+        return self.clip
 
     def without_influence(self) -> Effects:
         """The same without its n influence values, where only estimates and errors are wanted."""
@@ -105,7 +115,7 @@ def estimate_effects(
     nuisances: Nuisances,
     *,
     levels: Sequence[object],
-    clip: float,
+    clip: Clip,
     variance: VarianceKind,
     kind: Literal["binary", "multilevel"] = "binary",
 ) -> Effects:
@@ -117,8 +127,8 @@ def estimate_effects(
         Data and (out-of-fold) nuisances.
     levels : sequence of length L
         Labels of the treatment codes 0, …, L-1, for the names. The first is the reference.
-    clip : float
-        Distance to keep the propensities from 0 and 1.
+    clip : float, or L of them
+        Least propensities, see `clip_propensity`.
     variance : {"paper", "influence"}
         Covariance estimator, see `PomCovariance`.
     kind : {"binary", "multilevel"}
@@ -148,21 +158,23 @@ def estimate_effects(
         n_clipped=means.n_clipped,
         clip=clip,
         variance_kind=variance,
+        freedom=means.freedom,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Means:
-    """Potential-outcome means (L,), their covariance (L, L), influence values of contrasts."""
+    """Potential-outcome means (L,), their covariance (L, L); influence values and total weights."""
 
     values: FloatArray
     covariance: FloatArray
     influence: FloatArray
+    freedom: FloatArray | None
     n_clipped: int
 
 
 def _potential_outcome_means(
-    nuisances: Nuisances, contrasts: FloatArray, *, clip: float, variance: VarianceKind
+    nuisances: Nuisances, contrasts: FloatArray, *, clip: Clip, variance: VarianceKind
 ) -> _Means:
     """The means, in two passes over blocks of units: what they are, and how units move them.
 
@@ -174,20 +186,27 @@ def _potential_outcome_means(
     n, levels = nuisances.n, nuisances.n_levels
     linear = linear_terms(nuisances, clip)
     n_clipped, total = 0, np.zeros(levels)
-    imbalance = np.zeros((0 if linear is None else len(linear.slopes), levels))
+    imbalance = np.zeros((0 if linear is None else linear.width, levels))
     for units in unit_blocks(nuisances, clip, linear):
         n_clipped += units.n_clipped
         total += units.unit_weights @ aipw_scores(units, units.propensity)
         if linear is not None:
-            imbalance += linear.imbalance(units.rows, arm_weights(units, units.propensity))
+            imbalance += linear.moments(units.rows, arm_weights(units, units.propensity))
+            everyone = units.unit_weights[:, None, None] * np.eye(levels)
+            imbalance -= linear.expected(units.rows, everyone)
     means = total / n
     covariance, influence = PomCovariance(variance, levels), np.empty((n, len(contrasts)))
+    spread = WeightSpread(len(contrasts))
     for units in unit_blocks(nuisances, clip, linear):
-        weights = units.unit_weights[:, None]
-        signal = weights * (units.mu - means)
-        noise = weights * inverse_probability_residuals(units, units.propensity)
+        signal = units.unit_weights[:, None] * (units.mu - means)
+        weights = arm_weights(units, units.propensity)
+        error = units.y[:, None] - units.mu
+        noise = weights * error
         if linear is not None:
-            noise += linear.influence(units.rows, imbalance)
-        covariance.add(signal, noise if linear is None else linear.inflation * noise)
+            weights = weights - linear.shift(units.rows, imbalance / n)
+            error = linear.error[units.rows, None]
+            noise = weights * linear.residual[units.rows, None]
+        covariance.add(signal, weights * error)
         influence[units.rows] = (signal + noise) @ contrasts.T
-    return _Means(means, covariance.value(n), influence, n_clipped)
+        spread.add(weights @ contrasts.T)
+    return _Means(means, covariance.value(n), influence, spread.freedom(), n_clipped)

@@ -144,10 +144,10 @@ def contrast_freedom(effects: Effects, matrix: FloatArray) -> FloatArray | None:
     Returns
     -------
     (q,), or None
-        None where nothing was imputed: the estimates are then taken for normal.
+        None where the estimates are taken for normal.
     """
     if effects.between is None:
-        return None
+        return _fewest(effects, matrix)
     total, between = (
         np.einsum("qk,kl,ql->q", matrix, part, matrix)
         for part in (effects.covariance, effects.between)
@@ -170,13 +170,22 @@ def joint_freedom(effects: Effects, matrix: FloatArray) -> float | None:
         The combinations, linearly independent with a regular covariance.
     """
     if effects.between is None:
-        return None
+        fewest = _fewest(effects, matrix)
+        return None if fewest is None else float(fewest.min())
     from scipy.linalg import eigh  # not at the top: only imputations pay for loading it
 
     total, between = (matrix @ part @ matrix.T for part in (effects.covariance, effects.between))
     scale = np.sqrt(np.outer(np.diag(total), np.diag(total)))
     shares = eigh(between / scale, total / scale, eigvals_only=True)
     return float(_freedom(effects, shares[-1:])[0])
+
+
+def _fewest(effects: Effects, matrix: FloatArray) -> FloatArray | None:
+    """The fewest degrees of freedom of the effects in every combination (q, k), shape (q,)."""
+    if effects.freedom is None:
+        return None
+    fewest: FloatArray = np.where(matrix != 0, effects.freedom, np.inf).min(axis=1)
+    return fewest
 
 
 def _freedom(effects: Effects, share: FloatArray) -> FloatArray:

@@ -54,7 +54,17 @@ def led_by(leading: Sequence[Effects], effects: Effects) -> Effects:
         estimates=np.concatenate([part.estimates for part in parts]),
         covariance=covariance,
         influence=influence,
+        freedom=_freedom(parts),
     )
+
+
+def _freedom(parts: Sequence[Effects]) -> FloatArray | None:
+    """Degrees of freedom of all effects, infinite where only others have any; None: none has."""
+    if all(part.freedom is None for part in parts):
+        return None
+    many = [np.full(len(part.names), np.inf) for part in parts]
+    own = zip(parts, many, strict=True)
+    return np.concatenate([inf if part.freedom is None else part.freedom for part, inf in own])
 
 
 def _with_covariance(effects: Effects) -> FloatArray:

@@ -1,15 +1,16 @@
-"""Covariates that stay out of the weights: the outcome is cleared of what they explain linearly.
+"""Slopes for every covariate: the outcome is cleared of what the models leave of it linearly.
 
-A covariate z that was found to explain the treatment and not the outcome has at most a small
-effect on the outcome. In the propensities it would multiply weights, and with them the variance;
-left out altogether its small effect would bias the estimate. So it gets a slope: the residuals
-y - μ̂_A(x) are regressed on arms and z with weights 1/p̂_A(x), and γ̂'(z - z̄) joins the outcome
-model. With everything linear this is the double selection of Belloni, Chernozhukov and Hansen. It
-costs what a regression on z costs, and γ̂ is in the influence function, because the weights do not
-balance z. The slopes are the same in all arms; where small effects of z differ between arms, they
-are removed on average over equally large arms. The covariates of the outcome are among the z, too:
-otherwise a z that is correlated with them would stand in for what μ̂ gets wrong about them, and the
-estimate would no longer be right if only the propensities are.
+No model holds every covariate that the analyst named. One that matters a little is missed by every
+test, and many of them together are a bias. So all of them get slopes, where rows allow: the residuals
+y - μ̂_A(x) are regressed on arms and covariates z with weights 1/p̂_A(x), and what is found,
+α̂_a + γ̂_a'(z - z̄), joins the outcome model. With everything linear this is regression adjustment,
+with slopes of found covariates alone the double selection of Belloni, Chernozhukov and Hansen.
+
+Seen from the weights, it is calibration: the estimate is a weighted mean of residuals, and its total
+weights, those of the propensities minus what the slopes take from them, sum to one in every arm and
+give every z the mean z̄. The slopes' own error is in the influence function. Slopes are common to the
+arms; those of covariates that a model found differ between arms, if every arm has rows enough, so
+that the potential-outcome means are right, too, where effects depend on them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.blocks import row_blocks
-from cstonet.errors import NumericalError
 from cstonet.estimators.nuisances import (
+    Clip,
     Columns,
     FloatArray,
     IntArray,
@@ -31,111 +32,146 @@ from cstonet.estimators.nuisances import (
 
 # Directions of z with less than this share of the largest variance have no slope of their own.
 _RANK_TOLERANCE = 1e-10
+# Rows, weighted ones counted by their effective number, that a slope needs: of all arms together,
+# and of the smallest arm for slopes of its own.
+ROWS_PER_SLOPE, ROWS_PER_ARM_SLOPE = 4, 10
+# A residual stands for an error that is at most so much larger: a unit that decides its own fit.
+_LEAST_FREEDOM = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearTerms:
-    """Slopes of the linear terms, and how every unit's residual enters them.
+    """Intercepts and slopes of what the outcome model leaves, and how every unit enters them.
 
-    The terms themselves are computed block by block when they are needed.
+    The terms themselves are computed block by block when they are needed: D_i is the row of the
+    unit's arm as L indicators, of the k terms z_i - z̄, and of the d terms that have slopes by arm
+    times the indicator of each arm but the first.
 
     Attributes
     ----------
     columns : (n, k)
         z.
     center, scale : (k,) float64
-        z̄, and the spread that the terms z - z̄ are in units of.
+        z̄, and the spread that the terms are in units of.
+    by_arm : (d,) int
+        Terms whose slopes differ between arms.
+    levels : int
+        Number L of arms.
     received : (n,) int
         Treatments as codes.
     weights : (n,) float64
         Those of the regression, w_i / p̂_A(x_i).
-    slopes : (k,) float64
-        γ̂, one slope for all arms.
-    inverse : (L + k, k) float64
-        γ̂ - γ is the mean over units of weight times residual times (arms, terms) @ inverse.
-    residual : (n,) float64
-        What arms and z leave of y - μ̂_A(x).
-    inflation : float
-        √(n / (n - fitted numbers)), by which residuals are smaller than errors.
+    coefficients : (L + k + (L-1) d,) float64
+        Of D.
+    inverse : (width, width) float64
+        That of the mean of weight times D D'.
+    residual, error : (n,) float64
+        What D leaves of y - μ̂_A(x), and the same over √(1 - leverage): a residual is smaller than
+        the error it stands for.
     """
 
     columns: Columns
     center: FloatArray
     scale: FloatArray
+    by_arm: IntArray
+    levels: int
     received: IntArray
     weights: FloatArray
-    slopes: FloatArray
+    coefficients: FloatArray
     inverse: FloatArray
     residual: FloatArray
-    inflation: float
+    error: FloatArray
+
+    @property
+    def width(self) -> int:
+        """Number of coefficients."""
+        return len(self.coefficients)
 
     def pull(self, rows: slice) -> FloatArray:
-        """What the terms add to the outcome model of some units, shape (m,)."""
-        part: FloatArray = self._terms(rows) @ self.slopes
+        """What the terms add to the outcome model of some units under each level, shape (m, L)."""
+        z, (arms, common, own) = self._terms(rows), self._parts(self.coefficients)
+        part: FloatArray = (z @ common)[:, None] + arms
+        part[:, 1:] += z[:, self.by_arm] @ own
         return part
 
-    def imbalance(self, rows: slice, weights: FloatArray) -> FloatArray:
-        """Share of some units (m,) in the mean of terms times weights (m, c), shape (k, c)."""
-        part: FloatArray = self._terms(rows).T @ weights / len(self.weights)
+    def expected(self, rows: slice, by_level: FloatArray) -> FloatArray:
+        """Σ_i Σ_a v_ia D_ia over some units, D_ia being D had unit i received a; shape (width, c).
+
+        Parameters
+        ----------
+        rows : slice
+            m units.
+        by_level : (m, L, c) float64
+            v of c estimates.
+        """
+        z = self._terms(rows)
+        own = np.einsum("md,mac->adc", z[:, self.by_arm], by_level[:, 1:])
+        return np.concatenate(
+            [
+                by_level.sum(axis=0),
+                z.T @ by_level.sum(axis=1),
+                own.reshape(-1, by_level.shape[2]),
+            ]
+        )
+
+    def moments(self, rows: slice, weights: FloatArray) -> FloatArray:
+        """Σ_i v_i D_i over some units with weights v (m, c), shape (width, c)."""
+        part: FloatArray = self.regressors(rows).T @ weights
         return part
 
     def shift(self, rows: slice, imbalance: FloatArray) -> FloatArray:
-        """What γ̂ takes from the weights of an estimator, for some units, shape (m, c).
+        """What the coefficients take from the weights of an estimator, for some units, (m, c).
 
         Parameters
         ----------
         rows : slice
             The units.
-        imbalance : (k, c) float64
-            The mean over all units of terms times weights of the residuals in c estimates.
+        imbalance : (width, c) float64
+            Mean over all units of weights of residuals times D, minus what the same estimate
+            expects of D (`expected`).
 
         Returns
         -------
         (m, c) float64
-            The weights minus these balance z: their mean with each term is zero.
+            The weights minus these are the total weights: their imbalance is zero.
         """
         leverage = (self.regressors(rows) * self.weights[rows, None]) @ self.inverse
         shift: FloatArray = leverage @ imbalance
         return shift
 
-    def influence(self, rows: slice, imbalance: FloatArray) -> FloatArray:
-        """Part of the estimates' influence values that comes from γ̂, shape (m, c)."""
-        part: FloatArray = -self.shift(rows, imbalance) * self.residual[rows, None]
-        return part
-
     def regressors(self, rows: slice) -> FloatArray:
-        """Indicators of the arms, and the terms, of some units, shape (m, L + k)."""
-        levels = len(self.inverse) - len(self.slopes)
-        arms = np.equal(self.received[rows, None], np.arange(levels))
-        return np.column_stack([arms, self._terms(rows)])
+        """D of some units, shape (m, width)."""
+        return _regressors(self._terms(rows), self.received[rows], self.levels, self.by_arm)
 
     def _terms(self, rows: slice) -> FloatArray:
         return (self.columns[rows] - self.center) / self.scale
 
+    def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coefficients of arms (L,), common terms (k,), and terms by arm (d, L-1)."""
+        arms, common, own = np.split(values, [self.levels, self.levels + len(self.center)])
+        return arms, common, own.reshape(self.levels - 1, -1).T
 
-def linear_terms(nuisances: Nuisances, clip: float) -> LinearTerms | None:
-    """Fit the linear terms of the outcome model.
+
+def linear_terms(nuisances: Nuisances, clip: Clip) -> LinearTerms | None:
+    """Fit the linear terms of what the outcome model leaves.
 
     Parameters
     ----------
     nuisances : Nuisances
         Data and nuisances of n units.
-    clip : float
-        Distance to keep the propensities from 0 and 1.
+    clip : float, or L of them
+        Least propensities, see `clip_propensity`.
 
     Returns
     -------
     LinearTerms or None
-        None if there is no covariate to adjust for.
+        None if the nuisances name no columns at all. Without rows enough for all columns, those
+        that no model found have no slopes.
     """
-    z = nuisances.linear
-    if z is None or z.shape[1] == 0:
+    if nuisances.linear is None:
         return None
     n, counted, levels = nuisances.n, nuisances.unit_weights, nuisances.n_levels
-    center, scale = _units(z, counted)
     weights, residual = np.empty(n), np.empty(n)
-    width = levels + z.shape[1]
-    gram, moment = np.zeros((width, width)), np.zeros(width)
     for rows in row_blocks(n):
         codes = nuisances.treatment[rows]
         clipped = clip_propensity(nuisances.propensity[rows], clip).values
@@ -143,28 +179,88 @@ def linear_terms(nuisances: Nuisances, clip: float) -> LinearTerms | None:
         weights[rows] = over_probability(indicators, counted[rows, None], clipped).sum(axis=1)
         expected = np.take_along_axis(nuisances.mu[rows], codes[:, None], axis=1)[:, 0]
         residual[rows] = nuisances.y[rows] - expected
-        regressors = np.column_stack([indicators, (z[rows] - center) / scale])
+    z, by_arm = _affordable(nuisances, weights)
+    center, scale = _units(z, counted)
+
+    def terms(rows: slice) -> FloatArray:
+        part: FloatArray = (z[rows] - center) / scale
+        return _regressors(part, nuisances.treatment[rows], levels, by_arm)
+
+    width = levels + z.shape[1] + (levels - 1) * len(by_arm)
+    gram, moment = np.zeros((width, width)), np.zeros(width)
+    for rows in row_blocks(n):
+        regressors = terms(rows)
         weighted = regressors * weights[rows, None]
         gram += weighted.T @ regressors
         moment += weighted.T @ residual[rows]
-    inverse = np.asarray(
-        np.linalg.pinv(gram / n, rcond=_RANK_TOLERANCE, hermitian=True), dtype=np.float64
-    )
+    inverse = np.asarray(np.linalg.pinv(gram / n, rcond=_RANK_TOLERANCE, hermitian=True))
     coefficients = inverse @ moment / n
-    found = LinearTerms(
+    error = np.empty(n)
+    for rows in row_blocks(n):
+        regressors = terms(rows)
+        residual[rows] -= regressors @ coefficients
+        leverage = weights[rows] * np.sum((regressors @ inverse) * regressors, axis=1) / n
+        error[rows] = residual[rows] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREEDOM))
+    return LinearTerms(
         columns=z,
         center=center,
         scale=scale,
+        by_arm=by_arm,
+        levels=levels,
         received=nuisances.treatment,
         weights=weights,
-        slopes=coefficients[levels:],
-        inverse=inverse[:, levels:],
+        coefficients=coefficients,
+        inverse=inverse,
         residual=residual,
-        inflation=_inflation(gram / n, int(np.count_nonzero(counted))),
+        error=error,
     )
-    for rows in row_blocks(n):
-        residual[rows] -= found.regressors(rows) @ coefficients
-    return found
+
+
+class _Some:
+    """Some columns of others, read in blocks of rows as they are."""
+
+    def __init__(self, columns: Columns, which: IntArray) -> None:
+        self._columns, self._which = columns, which
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._columns.shape[0], len(self._which)
+
+    def __getitem__(self, rows: slice, /) -> FloatArray:
+        return np.asarray(self._columns[rows][:, self._which], dtype=np.float64)
+
+
+def _affordable(nuisances: Nuisances, weights: FloatArray) -> tuple[Columns, IntArray]:
+    """Columns that have slopes, and which of these have slopes by arm.
+
+    All columns if there are rows enough, else those that a model found, if these are few enough.
+    """
+    columns = nuisances.linear
+    assert columns is not None
+    levels, found = nuisances.n_levels, nuisances.found
+    sizes = [effective_size(weights[nuisances.treatment == a]) for a in range(levels)]
+    room = int(effective_size(weights) / ROWS_PER_SLOPE) - levels
+    which: IntArray = np.arange(columns.shape[1])
+    if len(which) > room:
+        which = found if len(found) <= room else found[:0]
+    by_arm = np.flatnonzero(np.isin(which, found))
+    enough = len(by_arm) <= min(sizes) / ROWS_PER_ARM_SLOPE
+    if not enough or len(which) + (levels - 1) * len(by_arm) > room:
+        by_arm = by_arm[:0]
+    return (columns if len(which) == columns.shape[1] else _Some(columns, which)), by_arm
+
+
+def effective_size(weights: FloatArray) -> float:
+    """Number of equally weighted units that a mean with these weights is worth (Kish)."""
+    total = float(weights.sum())
+    return total**2 / float(weights @ weights) if total > 0 else 0.0
+
+
+def _regressors(z: FloatArray, codes: IntArray, levels: int, by_arm: IntArray) -> FloatArray:
+    """Arms, terms, and terms by arm of m units, shape (m, width)."""
+    arms = np.equal(codes[:, None], np.arange(levels))
+    own = [arms[:, [a]] * z[:, by_arm] for a in range(1, levels)]
+    return np.column_stack([arms, z, *own])
 
 
 def _units(z: Columns, counted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -173,16 +269,3 @@ def _units(z: Columns, counted: FloatArray) -> tuple[FloatArray, FloatArray]:
     center = np.asarray(sum(counted[rows] @ z[rows] for rows in blocks) / n)
     spread = np.sqrt(sum(counted[rows] @ (z[rows] - center) ** 2 for rows in blocks) / n)
     return center, np.asarray(np.where(spread > 0, spread, 1.0))
-
-
-def _inflation(gram: FloatArray, units: int) -> float:
-    """How much smaller residuals are than errors, of a regression with this matrix (r, r)."""
-    rank = np.linalg.matrix_rank(gram, tol=_RANK_TOLERANCE * gram.max(), hermitian=True)
-    left = units - int(rank)
-    if left < units / 2:
-        raise NumericalError(
-            f"{units - left} slopes and arms for {units} units: too many covariates were found for "
-            "the treatment to adjust for them by linear terms. Use more units or fewer covariates, "
-            "or SearchOptions.adjust='union'."
-        )
-    return float(np.sqrt(units / left))

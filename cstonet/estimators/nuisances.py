@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -12,6 +12,8 @@ from cstonet.blocks import row_blocks
 from cstonet.errors import NumericalError, OptionError
 
 FloatArray: TypeAlias = NDArray[np.float64]
+# Least propensity: of all levels alike, or of each.
+Clip: TypeAlias = float | tuple[float, ...]
 IntArray: TypeAlias = NDArray[np.integer]
 
 # Networks may predict in float32: the probabilities of a unit then sum to one up to this.
@@ -75,8 +77,10 @@ class Nuisances:
     fold : (n,) int
         Fold in which the unit was held out; 0 for all without cross-fitting.
     linear : (n, k) Columns, such as a float array, or None
-        Covariates that are adjusted for by linear terms, see
-        :mod:`cstonet.estimators.linear_terms`; some of them are not in the propensities.
+        Covariates that have slopes, see :mod:`cstonet.estimators.linear_terms`; not all of them are
+        in the models. None: not even the arms have intercepts of their own.
+    found : (f,) int
+        Which of these columns a model found.
 
     Raises
     ------
@@ -93,6 +97,7 @@ class Nuisances:
     weights: FloatArray | None
     fold: IntArray
     linear: Columns | None = None
+    found: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -124,6 +129,21 @@ class Nuisances:
         """Weights scaled to mean one; ones if there are none. Shape (n,)."""
         return mean_one(self.weights, self.n)
 
+    def among(self, chosen: NDArray[np.bool_]) -> Nuisances:
+        """The same of some units, chosen by a mask (n,)."""
+        places = np.flatnonzero(chosen)
+        linear = self.linear
+        return Nuisances(
+            y=self.y[places],
+            treatment=self.treatment[places],
+            mu=self.mu[places],
+            propensity=self.propensity[places],
+            weights=None if self.weights is None else self.weights[places],
+            fold=self.fold[places],
+            linear=None if linear is None else _rows_of(linear, chosen),
+            found=self.found,
+        )
+
     def _check_shapes(self) -> None:
         n = len(self.y)
         if n == 0 or self.mu.ndim != 2:
@@ -154,6 +174,12 @@ class Nuisances:
                 )
 
 
+def _rows_of(columns: Columns, chosen: NDArray[np.bool_]) -> FloatArray:
+    """Some rows of columns, chosen by a mask (n,), as an array."""
+    blocks = row_blocks(len(chosen))
+    return np.concatenate([np.asarray(columns[rows], np.float64)[chosen[rows]] for rows in blocks])
+
+
 @dataclass(frozen=True, slots=True)
 class Clipped:
     """Propensities kept away from 0 and 1.
@@ -170,19 +196,20 @@ class Clipped:
     n_clipped: int
 
 
-def clip_propensity(propensity: FloatArray, bound: float) -> Clipped:
-    """Keep treatment probabilities at least `bound` away from 0 and 1.
+def clip_propensity(propensity: FloatArray, bound: Clip) -> Clipped:
+    """Keep the probability of every level at or above a bound.
 
     This is the only place where propensities are clipped. Rows go on summing to one: what the
-    levels below `bound` receive is taken from the levels above it, in proportion to what these
-    have. For a binary treatment that is plain clipping to [bound, 1 - bound].
+    levels below their bounds receive is taken from the levels above, in proportion to what these
+    have. For a binary treatment that is plain clipping to [b_1, 1 - b_0].
 
     Parameters
     ----------
     propensity : (n, L) float64
         Estimated probabilities p̂_a(x_i).
-    bound : float
-        Distance to keep from 0 and 1, in [0, 1/L); 0 clips nothing.
+    bound : float, or L of them
+        Least probability of all levels, in [0, 1/L), or of each, which sum to less than one; 0
+        clips nothing.
 
     Returns
     -------
@@ -192,31 +219,40 @@ def clip_propensity(propensity: FloatArray, bound: float) -> Clipped:
     Raises
     ------
     OptionError
-        If `bound` is outside [0, 1/L).
+        If a bound is impossible.
     """
     levels = propensity.shape[1]
-    if not 0 <= bound < 1 / levels:
+    if not isinstance(bound, tuple) and not 0 <= bound < 1 / levels:
         raise OptionError(
             f"clip must be at least 0 and below 1/{levels} for a treatment with {levels} levels, "
             f"not {bound!r}"
         )
-    values = np.clip(propensity, bound, 1 - bound)
-    moved = (values != propensity).any(axis=1)
-    if levels > 2:  # two clipped probabilities sum to one already
-        values[moved] = _shared_out(propensity[moved], bound)
+    if isinstance(bound, tuple) and (len(bound) != levels or min(bound) < 0 or not sum(bound) < 1):
+        raise OptionError(
+            f"clip must hold {levels} numbers, the least probability of each level: at least 0, "
+            f"and below 1 together; got {bound!r}"
+        )
+    least = np.broadcast_to(np.asarray(bound, dtype=np.float64), (levels,))
+    if levels == 2:
+        values = np.clip(propensity, least, 1 - least[::-1])
+        moved = (values != propensity).any(axis=1)
+        return Clipped(values, int(moved.sum()))
+    moved = (propensity < least).any(axis=1)
+    values = propensity.copy()
+    values[moved] = _shared_out(propensity[moved], least)
     return Clipped(values, int(moved.sum()))
 
 
-def _shared_out(propensity: FloatArray, bound: float) -> FloatArray:
-    """Rows (m, L) with a least value of `bound`, the rest shared in proportion; sums are one."""
-    low = propensity < bound
+def _shared_out(propensity: FloatArray, least: FloatArray) -> FloatArray:
+    """Rows (m, L) with least values (L,), the rest shared in proportion; sums are one."""
+    low = propensity < least
     while True:
         rest = np.where(low, 0.0, propensity)
-        factor = (1 - bound * low.sum(axis=1)) / rest.sum(axis=1)
-        values: FloatArray = np.where(low, bound, propensity * factor[:, None])
-        # Giving may bring a level that was just above the bound below it. The largest never is,
-        # because bound < 1/L, so this ends with some level left to give.
-        below = ~low & (values < bound)
+        factor = (1 - low @ least) / rest.sum(axis=1)
+        values: FloatArray = np.where(low, least, propensity * factor[:, None])
+        # Giving may bring a level that was just above its bound below it. All never are, because
+        # the bounds sum to less than one, so this ends with some level left to give.
+        below = ~low & (values < least)
         if not below.any():
             return values
         low |= below

@@ -30,19 +30,21 @@ import numpy as np
 from cstonet.estimators.aipw import Effects
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
+    Clip,
     FloatArray,
     Nuisances,
     arm_weights,
     inverse_probability_residuals,
 )
 from cstonet.estimators.unit_blocks import UnitBlock, unit_blocks
+from cstonet.estimators.variance import WeightSpread
 
 Target: TypeAlias = Literal["ATE", "ATT", "ATC", "ATO"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 
 def estimate_target(
-    nuisances: Nuisances, target: Target, contrast: tuple[int, int], *, clip: float, name: str
+    nuisances: Nuisances, target: Target, contrast: tuple[int, int], *, clip: Clip, name: str
 ) -> Effects:
     """Effect of one level against another in a target population.
 
@@ -54,8 +56,8 @@ def estimate_target(
         The population.
     contrast : (b, a)
         Codes of the two levels; the effect is that of b against a.
-    clip : float
-        Distance to keep the propensities from 0 and 1.
+    clip : float, or L of them
+        Least propensities, see `clip_propensity`.
     name : str
         What to call the effect.
 
@@ -67,27 +69,32 @@ def estimate_target(
     b, a = contrast
     n, linear = nuisances.n, linear_terms(nuisances, clip)
     n_clipped, share, total = 0, 0.0, 0.0
-    imbalance = np.zeros((0 if linear is None else len(linear.slopes), 1))
+    imbalance = np.zeros((0 if linear is None else linear.width, 1))
     for units in unit_blocks(nuisances, clip, linear):
         tilted = _Tilted.of(units, target, b, a)
         n_clipped += units.n_clipped
         share += float(np.sum(units.unit_weights * tilted.received))
         total += float(np.sum(units.unit_weights * tilted.score))
         if linear is not None:
-            imbalance += linear.imbalance(units.rows, tilted.contrasted)
+            compared = np.zeros((len(tilted.received), nuisances.n_levels, 1))
+            compared[:, b, 0] = units.unit_weights * tilted.received
+            compared[:, a, 0] = -compared[:, b, 0]
+            imbalance += linear.moments(units.rows, tilted.contrasted)
+            imbalance -= linear.expected(units.rows, compared)
+    estimate = total / share
     share /= n
-    estimate = total / n / share
-    influence, squares = np.empty(n), 0.0
+    influence, squares, spread = np.empty(n), 0.0, WeightSpread(1)
     for units in unit_blocks(nuisances, clip, linear):
-        tilted, weights = _Tilted.of(units, target, b, a), units.unit_weights
-        part: FloatArray = weights * (tilted.score - tilted.received * estimate) / share
-        errors = part
+        tilted = _Tilted.of(units, target, b, a)
+        weights = tilted.contrasted
+        signal = units.unit_weights * tilted.received * (tilted.tau - estimate)
+        residual = error = tilted.residual
         if linear is not None:
-            part = part + linear.influence(units.rows, imbalance / share)[:, 0]
-            signal = weights * tilted.received * (tilted.tau - estimate) / share
-            errors = signal + linear.inflation * (part - signal)
-        influence[units.rows] = part
-        squares += float(np.sum(errors**2))
+            weights = weights - linear.shift(units.rows, imbalance / n)
+            residual, error = linear.residual[units.rows], linear.error[units.rows]
+        influence[units.rows] = (signal + weights[:, 0] * residual) / share
+        squares += float(np.sum(((signal + weights[:, 0] * error) / share) ** 2))
+        spread.add(weights)
     return Effects(
         names=(name,),
         n_contrasts=1,
@@ -97,6 +104,7 @@ def estimate_target(
         n_clipped=n_clipped,
         clip=clip,
         variance_kind="influence",
+        freedom=spread.freedom(),
     )
 
 
@@ -112,12 +120,15 @@ class _Tilted:
         τ(x_i), and g_i τ(x_i) plus h(x_i) times the weighted residuals.
     contrasted : (m, 1) float64
         Weights of the residuals, but for the factor 1 / E g.
+    residual : (m,) float64
+        What the outcome model leaves of y under the treatment received.
     """
 
     received: FloatArray
     tau: FloatArray
     score: FloatArray
     contrasted: FloatArray
+    residual: FloatArray
 
     @classmethod
     def of(cls, units: UnitBlock, target: Target, b: int, a: int) -> _Tilted:
@@ -132,6 +143,7 @@ class _Tilted:
             tau=tau,
             score=received * tau + density * (residuals[:, b] - residuals[:, a]),
             contrasted=(density * (by_arm[:, b] - by_arm[:, a]))[:, None],
+            residual=units.y - np.take_along_axis(units.mu, units.treatment[:, None], axis=1)[:, 0],
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cstonet.blocks import row_blocks
 from cstonet.estimators.linear_terms import LinearTerms
 from cstonet.estimators.nuisances import (
+    Clip,
     FloatArray,
     IntArray,
     Nuisances,
@@ -52,7 +53,7 @@ class UnitBlock:
 
 
 def unit_blocks(
-    nuisances: Nuisances, clip: float, linear: LinearTerms | None = None
+    nuisances: Nuisances, clip: Clip, linear: LinearTerms | None = None
 ) -> Iterator[UnitBlock]:
     """The units of nuisances, block after block.
 
@@ -60,8 +61,8 @@ def unit_blocks(
     ----------
     nuisances : Nuisances
         Data and nuisances of n units.
-    clip : float
-        Distance to keep the propensities from 0 and 1.
+    clip : float, or L of them
+        Least propensities, see `clip_propensity`.
     linear : LinearTerms, optional
         What joins the outcome model.
 
@@ -70,7 +71,7 @@ def unit_blocks(
     NumericalError
         If a unit received a treatment to which it is given no chance at all.
     """
-    if clip == 0:
+    if not np.any(clip):
         check_possible(nuisances.received, nuisances.propensity)
     weights = nuisances.unit_weights
     for rows in row_blocks(nuisances.n):
@@ -81,7 +82,7 @@ def unit_blocks(
             y=nuisances.y[rows],
             treatment=nuisances.treatment[rows],
             unit_weights=weights[rows],
-            mu=mu if linear is None else mu + linear.pull(rows)[:, None],
+            mu=mu if linear is None else mu + linear.pull(rows),
             propensity=clipped.values,
             n_clipped=clipped.n_clipped,
         )

@@ -59,3 +59,36 @@ class PomCovariance:
         """Covariance (L, L) of the estimators after n units, that is, already divided by n."""
         covariance: FloatArray = (self._moments / n).sum(axis=0) / n
         return covariance
+
+
+# Degrees of freedom from which on Student's t is as good as normal.
+MANY_DEGREES = 100.0
+
+
+class WeightSpread:
+    """Over how many units the errors behind c estimates are spread, units added in blocks.
+
+    With weights v_i of independent errors of one variance, the estimate of the variance, Σ v_i² e_i²,
+    has (Σ v_i²)² / Σ v_i⁴ degrees of freedom (Satterthwaite), less one for a mean. In an arm of nine
+    that are eight, however large the other arm is.
+    """
+
+    def __init__(self, estimates: int) -> None:
+        self._squares, self._fourths = np.zeros(estimates), np.zeros(estimates)
+
+    def add(self, weights: FloatArray) -> None:
+        """Add m units with weights (m, c)."""
+        squares = weights**2
+        self._squares += squares.sum(axis=0)
+        self._fourths += (squares**2).sum(axis=0)
+
+    def freedom(self) -> FloatArray | None:
+        """Degrees of freedom (c,), at least one; None if all are many."""
+        spread = np.divide(
+            self._squares**2,
+            self._fourths,
+            out=np.ones_like(self._squares),
+            where=self._fourths > 0,
+        )
+        freedom: FloatArray = np.maximum(spread - 1, 1.0)
+        return None if freedom.min() >= MANY_DEGREES else freedom

@@ -251,9 +251,7 @@ class _Fitter:
         for part in range(_PARTS + 1):
             rows = np.flatnonzero(self._parts != part)
             root = np.sqrt(self._weights[rows])[:, None]
-            slopes = np.linalg.lstsq(
-                root * basis[rows], root[:, 0] * response[rows], rcond=None
-            )[0]
+            slopes = np.linalg.lstsq(root * basis[rows], root[:, 0] * response[rows], rcond=None)[0]
             left[rows, part] = self._weights[rows] * (response[rows] - basis[rows] @ slopes)
         table = np.array([(part, Kind.ONE, 0) for part in range(_PARTS + 1)], dtype=np.int64)
         none = left[:, :0]

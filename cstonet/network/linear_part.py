@@ -103,6 +103,7 @@ def regress(
         _System.of(own.of(rows), response[rows], weights[rows])
         for own, rows in zip(inner, known, strict=True)
     ]
+
     def loss(penalties: tuple[float, ...]) -> float:
         total = 0.0
         for own, system, rows in zip(inner, systems, left_out, strict=True):

@@ -14,7 +14,7 @@ from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import ArmsKind
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.linear_terms import linear_terms
-from cstonet.estimators.nuisances import Columns, FloatArray, arm_weights
+from cstonet.estimators.nuisances import Clip, Columns, FloatArray, arm_weights
 from cstonet.estimators.unit_blocks import unit_blocks
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def overlap(
     nuisances: Nuisances,
     *,
     levels: Sequence[object],
-    clip: float,
+    clip: Clip,
     kind: ArmsKind = "binary",
 ) -> pd.DataFrame:
     """Distribution of the estimated propensity in each arm.
@@ -38,8 +38,8 @@ def overlap(
         Data and nuisances of n units.
     levels : sequence of length L
         Labels of the treatment codes.
-    clip : float
-        Distance the estimator keeps the propensities from 0 and 1.
+    clip : float, or L of them
+        The estimator's least propensities.
     kind : {"binary", "multilevel"}
         Kind of treatment.
 
@@ -68,7 +68,7 @@ def overlap(
     return pd.concat(tables, names=["propensity"])
 
 
-def _propensity_row(propensity: FloatArray, code: int, clip: float) -> dict[str, float]:
+def _propensity_row(propensity: FloatArray, code: int, clip: Clip) -> dict[str, float]:
     """One line of the overlap table, for the units whose (m, L) propensities are given."""
     own = propensity[:, code]
     quantiles = zip(_QUANTILES, np.quantile(own, _QUANTILES), strict=True)
@@ -87,7 +87,7 @@ def balance(
     *,
     covariates: Sequence[str],
     levels: Sequence[object],
-    clip: float,
+    clip: Clip,
     kind: ArmsKind = "binary",
 ) -> pd.DataFrame:
     """Standardised mean differences before and after weighting, as the estimator does it.
@@ -111,8 +111,8 @@ def balance(
         Their names.
     levels : sequence of length L
         Labels of the treatment codes, the reference first.
-    clip : float
-        Distance the estimator keeps the propensities from 0 and 1.
+    clip : float, or L of them
+        The estimator's least propensities.
     kind : {"binary", "multilevel"}
         Kind of treatment.
 
@@ -131,20 +131,22 @@ def balance(
     return pd.DataFrame(smd, index=index, columns=columns)
 
 
-def _weights_of_arms(nuisances: Nuisances, clip: float) -> tuple[FloatArray, FloatArray]:
+def _weights_of_arms(nuisances: Nuisances, clip: Clip) -> tuple[FloatArray, FloatArray]:
     """Weights of the units in the mean of every arm, before and after weighting, (n, L) each."""
     linear = linear_terms(nuisances, clip)
-    shape = nuisances.mu.shape
+    n, levels = shape = nuisances.mu.shape
     before, after = np.empty(shape), np.empty(shape)
-    imbalance = np.zeros((0 if linear is None else len(linear.slopes), shape[1]))
+    imbalance = np.zeros((0 if linear is None else linear.width, levels))
     for units in unit_blocks(nuisances, clip):
         before[units.rows] = units.received * units.unit_weights[:, None]
         after[units.rows] = arm_weights(units, units.propensity)
         if linear is not None:
-            imbalance += linear.imbalance(units.rows, after[units.rows])
-    for rows in row_blocks(nuisances.n):
+            imbalance += linear.moments(units.rows, after[units.rows])
+            everyone = units.unit_weights[:, None, None] * np.eye(levels)
+            imbalance -= linear.expected(units.rows, everyone)
+    for rows in row_blocks(n):
         if linear is not None:
-            after[rows] -= linear.shift(rows, imbalance)
+            after[rows] -= linear.shift(rows, imbalance / n)
     before /= before.sum(axis=0)
     after /= after.sum(axis=0)
     return before, after

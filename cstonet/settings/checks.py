@@ -96,6 +96,20 @@ def _hints(owner: type) -> dict[str, Any]:
     return get_type_hints(owner)
 
 
+def check_bounds(owner: object, name: str, low: float, high: float) -> None:
+    """Raise OptionError unless the field is ``"auto"``, a number in [low, high), or several.
+
+    Several become a tuple.
+    """
+    value = getattr(owner, name)
+    if not isinstance(value, (list, tuple)):
+        check_number(owner, name, low, high, open_high=True, auto=True)
+        return
+    if len(value) < 2 or not all(is_real(bound) and low <= bound < 1 for bound in value):
+        fail(owner, name, value, 'a number, one for each level, or "auto"')
+    object.__setattr__(owner, name, tuple(float(bound) for bound in value))
+
+
 def check_flag(owner: object, name: str, *, auto: bool = False) -> None:
     """Raise OptionError unless the field is True or False (or ``"auto"``)."""
     value = getattr(owner, name)

@@ -17,6 +17,7 @@ from cstonet.errors import OptionError
 from cstonet.estimators.targets import Target
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
+    check_bounds,
     check_choice,
     check_flag,
     check_integer,
@@ -181,10 +182,14 @@ class FitOptions:
         those who received the treatment (``"ATT"``), among those who did not (``"ATC"``), or among
         those who could have received either (``"ATO"``, overlap weights).
     clip
-        Propensities are clipped to [clip, 1 - clip].
+        The least propensity: one number for all levels, which keeps propensities within
+        [clip, 1 - clip], or one for each level. ``"auto"``: 0.02 times the level's share of the
+        units, so that no weight is more than fifty times the arm's mean weight; 0.01 for doses and
+        mediations.
     variance
-        ``"paper"``: V̂_τ of the paper's appendix; ``"influence"``: variance of the influence
-        function, the only one for doses and mediations; ``"auto"``: the first where there is one.
+        ``"influence"``, which is ``"auto"``: variance of the influence function; ``"paper"``: V̂_τ
+        of the paper's appendix, for potential-outcome means only, which relies on a right outcome
+        model.
     outlier_limit
         Standardised covariates are held within ± this.
     pack_bytes
@@ -221,7 +226,7 @@ class FitOptions:
     validation_fraction: float | Auto = "auto"
     keep: str | Sequence[str] | None = None
     estimand: Target = "ATE"
-    clip: float = 0.01
+    clip: float | tuple[float, ...] | Auto = "auto"
     variance: VarianceChoice = "auto"
     outlier_limit: float = 6.0
     pack_bytes: int | Auto = "auto"
@@ -249,7 +254,7 @@ class FitOptions:
         check_number(self, "validation_fraction", 0, 0.5, auto=True)
         self._check_keep()
         check_choice(self, "estimand")
-        check_number(self, "clip", 0, 0.5, open_high=True)
+        check_bounds(self, "clip", 0, 0.5)
         check_choice(self, "variance")
         check_integer(self, "pack_bytes", 0, 2**62, auto=True)
         check_integer(self, "imputations", 2, 10_000)

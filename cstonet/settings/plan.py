@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from cstonet.data.variables import BlockFamily
 from cstonet.errors import OptionError
+from cstonet.estimators.nuisances import Clip
 from cstonet.estimators.targets import Target
 from cstonet.settings.availability import check_estimand, kept
 from cstonet.settings.options import (
@@ -37,6 +38,9 @@ ROWS_PER_UPDATES = 10_000
 # Training rows from which on a search finds what there is: then fewer false covariates count more.
 MANY_ROWS = 1500
 MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.3, 0.1
+# Least propensity in shares of its arm: a weight of more than fifty times the arm's mean weight is
+# cut. And that of a dose's densities or of mediators' arms, in plain numbers.
+SHARE_CLIP, DENSITY_CLIP = 0.02, 0.01
 # Up to so many rows, a copy of the covariates may take more bytes.
 ROWS_READ_AGAIN = 20_000
 PACKED_FEW_ROWS, PACKED_MANY_ROWS = 512 * 2**20, 64 * 2**20
@@ -60,6 +64,8 @@ class Problem:
     no_means
         What the analysis has that makes its effects no differences of potential-outcome means,
         such as "mediators"; None if they are.
+    shares
+        Of the arms among all rows, if propensities are bounded in relation to them.
     """
 
     rows: int
@@ -69,6 +75,7 @@ class Problem:
     visible_units: int
     whole_treatment_model: str | None = None
     no_means: str | None = None
+    shares: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,7 @@ class Plan:
     validation_fraction: float
     keep: tuple[str, ...]
     estimand: Target
-    clip: float
+    clip: Clip
     variance: VarianceKind
     outlier_limit: float
     pack_bytes: int
@@ -189,6 +196,21 @@ class Plan:
     def adjusts_linearly(self) -> bool:
         """Whether covariates found for the treatment alone are adjusted for by linear terms."""
         return self.search is not None and self.search.adjust == "linear"
+
+    @property
+    def single_clip(self) -> float:
+        """The bound of analyses that have one for all levels or doses."""
+        if isinstance(self.clip, tuple):
+            raise OptionError(
+                f"clip={self.clip!r}: bounds for each level are available for the effects of "
+                "levels without mediators only. Give one number."
+            )
+        return self.clip
+
+    @property
+    def adjusts_by_slopes(self) -> bool:
+        """Whether the estimator of arms gives slopes to covariates, also to those not found."""
+        return self.backbone or self.adjusts_linearly
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as nested dictionaries."""
@@ -234,7 +256,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         search = dataclasses.replace(
             search, training=training, adjust=adjust, outcome_margin=margin
         )
-    variance: VarianceKind = "paper" if options.variance == "auto" else options.variance
+    variance: VarianceKind = "influence" if options.variance == "auto" else options.variance
     if problem.no_means is not None:
         variance = influence_only(options.variance, problem.no_means)
         check_estimand(options.estimand, problem.no_means)
@@ -261,7 +283,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         validation_fraction=validation_fraction,
         keep=kept(options),
         estimand=options.estimand,
-        clip=options.clip,
+        clip=_clip(options, problem.shares),
         variance=variance,
         outlier_limit=options.outlier_limit,
         pack_bytes=_pack_bytes(options, problem.rows),
@@ -279,6 +301,13 @@ def _backbone(problem: Problem, options: FitOptions) -> bool:
     if options.backbone is True and obstacle is not None:
         raise OptionError(f"backbone=True is not available with {obstacle}. Leave the option out.")
     return obstacle is None and options.backbone is not False
+
+
+def _clip(options: FitOptions, shares: tuple[float, ...] | None) -> Clip:
+    """Least propensities: a weight is large in relation to those of its arm."""
+    if not isinstance(options.clip, str):
+        return options.clip
+    return DENSITY_CLIP if shares is None else tuple(SHARE_CLIP * share for share in shares)
 
 
 def _validation_fraction(options: FitOptions, rows: float) -> float:

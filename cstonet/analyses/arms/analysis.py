@@ -56,7 +56,10 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
     def problem(self, design: Design[Arms]) -> Problem:
         """Imputations need the whole treatment model."""
         gaps = None if design.gaps is None else "missing covariates"
-        return problem_of(design, whole_treatment_model=gaps)
+        arms = design.treatment
+        counted = np.bincount(arms.codes, design.unit_weights, len(arms.levels))
+        shares = tuple(float(share) for share in counted / counted.sum())
+        return problem_of(design, whole_treatment_model=gaps, shares=shares)
 
     def train(self, design: Design[Arms], plan: Plan, workforce: Workforce) -> Trained:
         """One network per fold and start, of treatment and outcome."""

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.analyses.arms.prediction import Prediction, predict_out_of_fold
-from cstonet.crossfit.fitted import FittedNetworks, linear_covariates
+from cstonet.crossfit.fitted import FittedNetworks, found_covariates
 from cstonet.crossfit.fold import Folds, by_repetition, fold_labels
 from cstonet.data.design import Design
+from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.estimators import (
     CrossFit,
@@ -74,7 +75,8 @@ def arms_nuisances(
         imputed, alone = _imputations(fitted, data, plan)
 
     def nuisances(prediction: Prediction, folds: Folds, labels: Folds) -> Nuisances:
-        columns = linear_covariates(folds)
+        found = found_covariates(folds)
+        columns = found if is_partitioned(design.X) else np.arange(len(design.covariates))
         # Not those that training packed, so that no copy of the covariates outlives it.
         linear = StandardisedColumns(fitted.x_scaling, design.X, columns)
         return Nuisances(
@@ -84,7 +86,8 @@ def arms_nuisances(
             propensity=prediction.propensity,
             weights=design.weights,
             fold=fold_labels(labels),
-            linear=linear if len(columns) else None,
+            linear=linear if plan.adjusts_by_slopes else None,
+            found=np.flatnonzero(np.isin(columns, found)),
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cstonet.analyses.arms.wording import direction, leading_estimand, population
+from cstonet.analyses.arms.wording import clip_label, direction, leading_estimand, population
 from cstonet.reporting.methods import (
     methods_text,
     missing_paragraph,
@@ -14,7 +14,6 @@ from cstonet.reporting.methods import (
     training_paragraph,
     variance_paragraph,
 )
-from cstonet.reporting.numbers import plain
 
 if TYPE_CHECKING:
     from cstonet.analyses.arms.comparisons import ComparedArms
@@ -69,10 +68,11 @@ def adjusted_for(plan: Plan, union: str = _UNION) -> str:
 def clipping_paragraph(results: ComparedArms) -> str:
     """Where propensities were bounded, and how often."""
     effects = results.effects
-    upper = 1 - (len(results.arms.levels) - 1) * effects.clip
+    bounds = clip_label(effects.clip, len(results.arms.levels))
+    within = f"to {bounds}" if bounds.startswith("[") else f"at {bounds}"
     return (
-        f"Overlap. Propensities were clipped to [{plain(effects.clip)}, {plain(upper)}], which "
-        f"changed those of {effects.n_clipped} of {results.nobs} units."
+        f"Overlap. Propensities were clipped {within}, which changed those of "
+        f"{effects.n_clipped} of {results.nobs} units."
     )
 
 

@@ -28,9 +28,7 @@ class Prediction(RowArrays):
 def predict(fitted: FittedNetworks, X: NDArray[np.floating]) -> Prediction:
     """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
     data = fitted.x_scaling.dataset(X, 0)
-    return fitted.over_folds(
-        X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows)
-    )
+    return fitted.over_folds(X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows))
 
 
 def predict_incomplete(
@@ -50,9 +48,7 @@ def predict_incomplete(
     """
     plan = fitted.plan
     data = at_hand(fitted.x_scaling.dataset(X, plan.pack_bytes))
-    everywhere = fitted.over_folds(
-        X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows)
-    )
+    everywhere = fitted.over_folds(X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows))
     parts = []
     for fold in fitted.folds:
         if fold.imputation is None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cstonet.analyses.arms.wording import estimand_words, leading_estimand, population
+from cstonet.analyses.arms.wording import (
+    clip_label,
+    estimand_words,
+    leading_estimand,
+    population,
+)
 from cstonet.reporting.numbers import count, probability
 from cstonet.reporting.summary import (
     Row,
@@ -63,11 +68,10 @@ def arms_rows(results: ComparedArms, estimator: str) -> list[Row]:
     effects, plan, networks = results.effects, results.plan, results.networks
     sizes = results.nuisances.received.sum(axis=0)
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
-    bounds = f"[{effects.clip:g}, {1 - (len(sizes) - 1) * effects.clip:g}]"
     return [
         estimator_row(estimator, plan),
         ("Observations:", f"{results.nobs}{arms}"),
-        ("Units clipped:", f"{effects.n_clipped} at {bounds}"),
+        ("Units clipped:", f"{effects.n_clipped} at {clip_label(effects.clip, len(sizes))}"),
         *training_rows(plan, networks.n_nonzero, networks.n_weights),
     ]
 

@@ -9,6 +9,7 @@ from cstonet.analyses.arms.cautions import NOT_ESTIMABLE
 if TYPE_CHECKING:
     from cstonet.analyses.arms.comparisons import ComparedArms
     from cstonet.data.treatment import Arms
+    from cstonet.estimators.nuisances import Clip
 
 _EITHER = "units that could have received either (overlap weights)"
 
@@ -44,3 +45,12 @@ def population(arms: Arms, estimand: str) -> str:
     reference, *others = arms.levels
     treated = others[0] if arms.kind == "binary" else "that level"
     return f"among those who received {treated if estimand == 'ATT' else reference}"
+
+
+def clip_label(clip: Clip, levels: int) -> str:
+    """Within what propensities were kept: those of the second of two levels, or of all."""
+    bounds = clip if isinstance(clip, tuple) else (clip,) * levels
+    if levels > 2 and len(set(bounds)) > 1:
+        return "bounds by arm"
+    low, high = bounds[-1], 1 - sum(bounds[:-1])
+    return f"[{low:.2g}, {high:.3g}]"

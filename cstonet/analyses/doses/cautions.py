@@ -56,7 +56,7 @@ def _dose_warnings(name: str, nuisances: DoseNuisances, effects: Effects) -> Ite
             f"{mass[1]:.0%} of the units have the dose {plain(mass[0])}, where there is no "
             "density; the AME and the curve assume one and may be wrong."
         )
-    largest = float(overlap(nuisances, clip=effects.clip)["max"].max())
+    largest = float(overlap(nuisances, clip=effects.single_clip)["max"].max())
     bounded = effects.n_clipped / len(nuisances.dose)
     if bounded > _POOR_OVERLAP or largest > _LARGE_WEIGHT:
         yield (

@@ -111,10 +111,12 @@ def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData
 
 def estimate_doses(plan: Plan, models: DoseModels) -> DoseEstimates:
     """The average marginal effect."""
-    singles = tuple(estimate_marginal_effect(one, clip=plan.clip) for one in models.repetitions)
+    singles = tuple(
+        estimate_marginal_effect(one, clip=plan.single_clip) for one in models.repetitions
+    )
     if len(singles) == 1:
         return DoseEstimates(singles[0], singles)
-    effects = estimate_marginal_effect(models.average, clip=plan.clip)
+    effects = estimate_marginal_effect(models.average, clip=plan.single_clip)
     return DoseEstimates(effects_over_repetitions(effects, singles), singles)
 
 

@@ -157,7 +157,7 @@ class DoseResults(CausalResults):
         source = CurveSource(
             nuisances=self.dose_nuisances,
             repetitions=self._alone,
-            clip=self.effects.clip,
+            clip=self.effects.single_clip,
             seed=self.plan.seed,
             outcome_name=self.design.outcome_name,
             dose_name=self.design.treatment_name,
@@ -267,7 +267,7 @@ class DoseResults(CausalResults):
 
     def overlap(self) -> pd.DataFrame:
         """Could others have had these doses? See `cstonet.analyses.doses.diagnostics.overlap`."""
-        return diagnostics.overlap(self.dose_nuisances, clip=self.effects.clip)
+        return diagnostics.overlap(self.dose_nuisances, clip=self.effects.single_clip)
 
     def balance(self) -> pd.DataFrame:
         """Correlation of covariates and dose, see `cstonet.analyses.doses.diagnostics.balance`."""
@@ -276,7 +276,7 @@ class DoseResults(CausalResults):
             self.dose_nuisances,
             self.design.X,
             covariates=self.design.covariates,
-            clip=self.effects.clip,
+            clip=self.effects.single_clip,
         )
 
     def _identity(self) -> str:

@@ -42,7 +42,7 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
             estimator_row("DR", plan),
             ("Observations:", str(results.nobs)),
             _spread_row(results),
-            ("Densities bounded:", f"{effects.n_clipped} at {plain(effects.clip)}"),
+            ("Densities bounded:", f"{effects.n_clipped} at {plain(effects.single_clip)}"),
             *training_rows(plan, networks.n_nonzero, networks.n_weights),
         ],
         tables=[

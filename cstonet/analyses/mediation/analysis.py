@@ -99,7 +99,7 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
         self, design: MediationDesign, plan: Plan, nuisances: MediatedRows
     ) -> MediationEstimates:
         """TE, NDE, NIE, and the paths through single mediators."""
-        return estimate(design, plan.clip, nuisances)
+        return estimate(design, plan.single_clip, nuisances)
 
     def results(
         self,

@@ -68,7 +68,7 @@ def _estimator_paragraph(results: MediationResults) -> str:
 
 def _ratios(results: MediationResults) -> str:
     """Which density ratios were bounded."""
-    clip, bounded = results.effects.clip, results.estimated.n_bounded
+    clip, bounded = results.effects.single_clip, results.estimated.n_bounded
     return (
         "Density ratios of the mediators were bounded where the treatment probability given the "
         f"mediators left [{plain(clip)}, {plain(1 - clip)}]: for {bounded} of {results.nobs} units."
