@@ -21,7 +21,7 @@ from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
 from cstonet.data.units import Units
 from cstonet.imputation.gap_data import GapData, gap_data, observed_scaling
-from cstonet.network.mixture import Mixture
+from cstonet.network.mixture import EVEN_MIXTURE, Mixture
 from cstonet.network.prediction import RowArrays, averaged, put_together
 from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.network.spec import NetworkSpec, causal_network
@@ -89,7 +89,7 @@ class FittedNetworks(NetworkSet):
     threads: int
     spec: NetworkSpec
     gaps: GapData | None = None
-    mixture: Mixture = Mixture()
+    mixture: Mixture = EVEN_MIXTURE
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -238,7 +238,7 @@ class _Fitter:
     ) -> NDArray[np.int64]:
         """Covariates outside a support that enter, per part held out and at last of all rows.
 
-        Those of largest score for what arms and support leave of the response. Shape (parts + 1, k).
+        Those of largest score for what arms and support leave of the response, (parts + 1, k).
         """
         covariates = self._data.covariates
         if not isinstance(covariates, _core.Dataset):  # they stay where they are

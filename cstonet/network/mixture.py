@@ -1,8 +1,8 @@
 """Linear parts and networks together: how much each of them counts.
 
-A fold has three predictors of every visible unit: its linear part alone, a network that learned what
-the linear part leaves, and networks without one. The first is best where there is nothing else to
-learn, the last where a function is no sum of a linear one and a simpler one. They are mixed on the
+A fold has three predictors of every visible unit: its linear part alone, a network that learned
+what the linear part leaves, and networks without one. The first is best where there is nothing else
+to learn, the last where a function is no sum of a linear one and a simpler one. They are mixed on the
 scale of the linear predictor, η = Σ_k v_k η_k, with weights v_k ≥ 0 that sum to one, chosen by the
 likelihood of rows that the fold did not train on: two numbers for the treatment and two for the
 outcome, from all rows, overfit nothing.
@@ -28,15 +28,18 @@ _TINY = 1e-7
 _TOLERANCE = 1e-9
 # Predictors: linear, network beside a linear part, network alone.
 N_PREDICTORS = 3
-_EQUAL = (1 / N_PREDICTORS,) * N_PREDICTORS
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
     """Weights of the three predictors, for treatment and outcome."""
 
-    treatment: tuple[float, ...] = _EQUAL
-    outcome: tuple[float, ...] = _EQUAL
+    treatment: tuple[float, ...]
+    outcome: tuple[float, ...]
+
+
+_EVEN = (1 / N_PREDICTORS,) * N_PREDICTORS
+EVEN_MIXTURE = Mixture(_EVEN, _EVEN)
 
 
 def log_odds(probabilities: FloatArray) -> FloatArray:

@@ -65,6 +65,6 @@ def _estimator_paragraph(results: DoseResults) -> str:
         "by its doubly robust score, which is consistent if either the outcome model or the "
         "density of the dose is. The dose-response curve is a doubly robust local linear estimate "
         "(Kennedy et al. 2017) with weights f(a)/f(a|x), in which f(a|x) was kept above "
-        f"{plain(effects.single_clip)} f(a); that changed those of {effects.n_clipped} of {results.nobs} "
-        "units."
+        f"{plain(effects.single_clip)} f(a); that changed those of {effects.n_clipped} of "
+        f"{results.nobs} units."
     )
