@@ -208,6 +208,11 @@ class Plan:
         return self.clip
 
     @property
+    def clip_by_share(self) -> bool:
+        """Whether least propensities follow the arms' shares."""
+        return isinstance(self.clip, tuple)
+
+    @property
     def adjusts_by_slopes(self) -> bool:
         """Whether the estimator of arms gives slopes to covariates, also to those not found."""
         return self.backbone or self.adjusts_linearly
