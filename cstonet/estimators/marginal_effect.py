@@ -5,6 +5,18 @@
 α is the Riesz representer: E[α g(A, X)] = E ∂g/∂a (A, X) for every smooth g. Integration by parts
 gives α = -∂ log f(A | X)/∂a; that is (A - m(X))/v(X) where the dose is gaussian given the
 covariates.
+
+The scale of the dose's residuals, and the shape of their density, are estimated from the same
+units, and the estimate depends on them unless the outcome model is right. With s_i the fitted score
+of the density, ê_i = A_i - m̂(x_i) and r_i = y_i - μ̂(A_i, x_i), the correction of the plug-in is
+
+    κ̂ = Σ s_i r_i / Σ s_i ê_i,
+
+a ratio that no scale enters: the denominator is its estimate, and linearising the ratio gives the
+influence value α̂_i (r_i - κ̂ ê_i). So a residual counts by what the correction itself leaves of it.
+If s_i depends on estimated numbers β (values of the score at knots), their influence values enter
+with the gradient ∂κ̂/∂β = mean(∂s_i/∂β (r_i - κ̂ ê_i)) / mean(s_i ê_i). Errors of m̂(x) and of slopes
+in v̂(x) multiply errors of the outcome model, which vanish with n, and are left out as those are.
 """
 
 from __future__ import annotations
@@ -47,11 +59,14 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     Effects
         The one effect "AME".
     """
-    residual = nuisances.y - nuisances.mu
-    scores = nuisances.slope + riesz_representer(nuisances) * residual
-    weights = nuisances.unit_weights
-    estimate = float(np.mean(weights * scores))
-    influence: FloatArray = weights * (scores - estimate)
+    weights, residual = nuisances.unit_weights, nuisances.y - nuisances.mu
+    representer = riesz_representer(nuisances)
+    plug_in = float(np.mean(weights * nuisances.slope))
+    correction = float(np.mean(weights * representer * residual))
+    left = residual - correction * nuisances.surprise
+    influence: FloatArray = weights * (nuisances.slope - plug_in + representer * left)
+    influence += _influence_of_shape(nuisances, left)
+    estimate = plug_in + correction
     return Effects(
         names=(NAME,),
         n_contrasts=1,
@@ -62,3 +77,24 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
         clip=clip,
         variance_kind="influence",
     )
+
+
+def _influence_of_shape(nuisances: DoseNuisances, left: FloatArray) -> FloatArray:
+    """What the estimated score of the dose's density adds to the influence values, shape (n,).
+
+    Parameters
+    ----------
+    nuisances : DoseNuisances
+        Data and nuisances.
+    left : (n,) float64
+        Residuals of the outcome without what the correction explains of them, r - κ̂ ê.
+    """
+    density, weights = nuisances.residual_density, nuisances.unit_weights
+    if not density.estimated:
+        return np.zeros(nuisances.n)
+    spread = np.sqrt(nuisances.variance)
+    matching = density.matching(nuisances.surprise / spread, weights)
+    moment = np.mean(weights * nuisances.score * nuisances.surprise)
+    gradient = (weights * left / spread) @ matching.basis / (nuisances.n * moment)
+    values: FloatArray = matching.influence @ gradient
+    return values
