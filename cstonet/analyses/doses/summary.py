@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cstonet.analyses.doses.diagnostics import largest_imbalance
 from cstonet.analyses.doses.reading import point_mass
+from cstonet.reporting.balance_note import note_balance
 from cstonet.reporting.summary import (
     Row,
     SummaryParts,
@@ -59,6 +62,7 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
             *notes_data(design, effects),
             _note_density(results),
             _note_overlap(results),
+            *_notes_balance(results),
             note_selection(plan, results.selection, false=results.expected_false_selections),
             *results.notes,
         ],
@@ -135,6 +139,13 @@ def _note_overlap(results: DoseResults) -> str:
     if share > _POOR_OVERLAP or overlap["max"] > _LARGE_WEIGHT:
         note += " A few units count for very many: see res.overlap()."
     return note
+
+
+def _notes_balance(results: DoseResults) -> Iterator[str]:
+    """What the weights leave of the covariates' correlations with the dose."""
+    imbalance = largest_imbalance(results)
+    if imbalance is not None:
+        yield note_balance(imbalance, f"correlation with {results.design.treatment_name}")
 
 
 def _format_p(p: float) -> str:

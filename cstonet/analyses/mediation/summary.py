@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cstonet.analyses.arms.summary import arms_rows, note_overlap
+from cstonet.data.matrix import is_partitioned
+from cstonet.reporting.balance_note import LargestImbalance, note_balance
 from cstonet.reporting.summary import (
     SummaryParts,
     effects_table,
@@ -50,6 +52,7 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
             note_errors(effects, plan),
             *notes_data(design, effects),
             note_overlap(results),
+            *_notes_balance(results),
             note_selection(
                 plan,
                 results.selection,
@@ -160,6 +163,12 @@ def _note_ratio(results: MediationResults) -> str:
             "that many may bias them."
         )
     return note
+
+
+def _notes_balance(results: MediationResults) -> Iterator[str]:
+    """What the weights of the total effect leave of the covariates' differences."""
+    if not is_partitioned(results.design.X):
+        yield note_balance(LargestImbalance.of(results.balance()), "difference")
 
 
 def _with_error(value: float, error: float) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cstonet as cs
+from cstonet.analyses.doses.diagnostics import largest_imbalance
 from cstonet.analyses.doses.estimation import DoseModels
 from cstonet.analyses.doses.results import DoseResults
 from cstonet.estimators.dispersion import Dispersion
@@ -73,3 +74,12 @@ def test_a_dose_that_the_covariates_determine_is_noted(oracle_results):
     )
     text = " ".join(results.summary().as_text().split())
     assert "99% of its variance. They all but determine it" in text
+
+
+def test_largest_imbalance_is_in_the_notes(oracle_results):
+    results = oracle_results()
+    after = results.balance()["correlation_after"].abs()
+    found = largest_imbalance(results)
+    assert (found.covariate, found.after) == (after.idxmax(), after.max())
+    text = " ".join(results.summary().as_text().split())
+    assert f"Largest correlation with dose after weighting: {after.max():.2f}" in text
