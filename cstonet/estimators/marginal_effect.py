@@ -14,9 +14,9 @@ of the density, ê_i = A_i - m̂(x_i) and r_i = y_i - μ̂(A_i, x_i), the correc
 
 a ratio that no scale enters: the denominator is its estimate, and linearising the ratio gives the
 influence value α̂_i (r_i - κ̂ ê_i). So a residual counts by what the correction itself leaves of it.
-If s_i depends on estimated numbers β (values of the score at knots), their influence values enter
-with the gradient ∂κ̂/∂β = mean(∂s_i/∂β (r_i - κ̂ ê_i)) / mean(s_i ê_i). Errors of m̂(x) and of slopes
-in v̂(x) multiply errors of the outcome model, which vanish with n, and are left out as those are.
+If s_i depends on estimated numbers β (values of the score at knots, coefficients of log v(x)),
+their influence values enter with the gradient ∂κ̂/∂β = mean(∂s_i/∂β (r_i - κ̂ ê_i)) / mean(s_i ê_i).
+A factor common to all v(x_i) changes nothing: the shape is fitted to what it leaves.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.dispersion import coefficient_influence
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
 
@@ -65,7 +66,7 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     correction = float(np.mean(weights * representer * residual))
     left = residual - correction * nuisances.surprise
     influence: FloatArray = weights * (nuisances.slope - plug_in + representer * left)
-    influence += _influence_of_shape(nuisances, left)
+    influence += _influence_of_density(nuisances, left)
     estimate = plug_in + correction
     return Effects(
         names=(NAME,),
@@ -79,8 +80,8 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     )
 
 
-def _influence_of_shape(nuisances: DoseNuisances, left: FloatArray) -> FloatArray:
-    """What the estimated score of the dose's density adds to the influence values, shape (n,).
+def _influence_of_density(nuisances: DoseNuisances, left: FloatArray) -> FloatArray:
+    """What the estimated density of the dose adds to the influence values, shape (n,).
 
     Parameters
     ----------
@@ -89,12 +90,20 @@ def _influence_of_shape(nuisances: DoseNuisances, left: FloatArray) -> FloatArra
     left : (n,) float64
         Residuals of the outcome without what the correction explains of them, r - κ̂ ê.
     """
-    density, weights = nuisances.residual_density, nuisances.unit_weights
-    if not density.estimated:
-        return np.zeros(nuisances.n)
-    spread = np.sqrt(nuisances.variance)
-    matching = density.matching(nuisances.surprise / spread, weights)
+    n, weights, spread = nuisances.n, nuisances.unit_weights, np.sqrt(nuisances.variance)
+    standardised = nuisances.surprise / spread
+    matching = nuisances.residual_density.matching(standardised, weights)
+    # Derivatives of κ̂: in the score ψ of each unit, in the score's values at the knots.
     moment = np.mean(weights * nuisances.score * nuisances.surprise)
-    gradient = (weights * left / spread) @ matching.basis / (nuisances.n * moment)
-    values: FloatArray = matching.influence @ gradient
-    return values
+    in_scores = weights * left / (spread * n * moment)
+    in_values = in_scores @ matching.basis
+    if not nuisances.residual_density.estimated:
+        in_values = np.zeros_like(in_values)
+    influence: FloatArray = matching.influence @ in_values
+    if nuisances.spread_terms is not None:
+        # A larger log v(x_i) divides residual and score of a unit, and so moves the matched score.
+        own = -0.5 * in_scores * (matching.score + standardised * matching.slope)
+        in_log_variance = own + matching.stretch @ in_values / n
+        coefficients = coefficient_influence(standardised**2, nuisances.spread_terms, weights)
+        influence += coefficients @ (in_log_variance @ nuisances.spread_terms)
+    return influence

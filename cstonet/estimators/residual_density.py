@@ -36,18 +36,25 @@ _POINTS, _REACH = 4001, 4.0
 
 @dataclass(frozen=True, slots=True)
 class ScoreMatching:
-    """What the estimation of a score by k values at knots takes from n units.
+    """How a score ψ, given by k values at knots, depends on n units.
 
     Parameters
     ----------
+    score, slope : (n,) float64
+        ψ(r_i), and ψ'(r_i).
     basis : (n, k) float64
         Derivatives of the units' scores in the k values.
     influence : (n, k) float64
-        Influence values of these.
+        Influence values of the k values.
+    stretch : (n, k) float64
+        n times their derivatives in log v(x_i), by which a unit's residual shrinks.
     """
 
+    score: FloatArray
+    slope: FloatArray
     basis: FloatArray
     influence: FloatArray
+    stretch: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +107,20 @@ class ResidualDensity:
             Row weights with mean one.
         """
         values, slopes = _basis(r, self.knots)
+        score, slope = values @ self.scores, slopes @ self.scores
+        splines = _natural_spline(self.knots, np.eye(len(self.knots)))
+        curvatures = splines(np.clip(r, *self._ends()), 2)
         inverse = np.linalg.pinv((values * weights[:, None]).T @ values / len(r), hermitian=True)
-        # Score matching solves mean(h ψ - h') = 0 for every h of the basis.
-        moments = weights[:, None] * (slopes - values * (values @ self.scores)[:, None])
-        return ScoreMatching(values, moments @ inverse)
+        # Score matching solves mean(h ψ - h') = 0 for every h of the basis, at r = ê / sqrt(v).
+        moments = slopes - values * score[:, None]
+        stretched = slopes * score[:, None] + values * slope[:, None] - curvatures
+        return ScoreMatching(
+            score=score,
+            slope=slope,
+            basis=values,
+            influence=(weights[:, None] * moments) @ inverse,
+            stretch=((0.5 * weights * r)[:, None] * stretched) @ inverse,
+        )
 
     def density(self, r: FloatArray) -> FloatArray:
         """g(r), any shape."""

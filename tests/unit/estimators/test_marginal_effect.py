@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cstonet.estimators import dispersion
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.marginal_effect import estimate_marginal_effect, riesz_representer
 from cstonet.estimators.residual_density import ResidualDensity, fit_residual_density
@@ -111,3 +112,37 @@ def test_influence_is_the_derivative_in_the_weights(shape):
             moved.append(estimate_marginal_effect(changed, clip=0.01).estimates[0])
         derivative = n * (moved[0] - moved[1]) / (2 * step)
         np.testing.assert_allclose(derivative, influence[row], rtol=1e-4, atol=1e-5)
+
+
+def test_coefficients_of_the_variance_are_in_the_influence(monkeypatch):
+    """The same where log v(x) is a line in x, fitted without its ridge, which is no moment."""
+    monkeypatch.setattr(dispersion, "_RIDGE", 0.0)
+    n, step = 500, 1e-4
+    base = wrong_outcome(n, 2, residuals=lambda rng, k: rng.normal(size=k))
+    x = base.mean
+    dose = x + np.exp(0.4 * x) * base.surprise
+    base = replace(base, dose=dose, y=dose**2 + 3 * x)
+
+    def effects(weights):
+        found = dispersion.fit_dispersion(dose - x, x[:, None], weights, base.fold)
+        assert found.heteroscedastic
+        density = fit_residual_density((dose - x) / np.sqrt(found.values), weights)
+        assert density.gaussian
+        nuisances = replace(
+            base,
+            variance=found.values,
+            residual_density=density,
+            weights=weights,
+            spread_terms=found.terms,
+        )
+        return nuisances, estimate_marginal_effect(nuisances, clip=0.01)
+
+    nuisances, found = effects(np.ones(n))
+    known = estimate_marginal_effect(replace(nuisances, spread_terms=None), clip=0.01)
+    influence = found.influence[:, 0]
+    for row in (3, 100, 321):
+        moved = [effects(np.ones(n) + sign * step * (np.arange(n) == row))[1] for sign in (1, -1)]
+        derivative = n * (moved[0].estimates[0] - moved[1].estimates[0]) / (2 * step)
+        np.testing.assert_allclose(derivative, influence[row], rtol=1e-3, atol=1e-3)
+    # The term is not negligible here: the test could fail.
+    assert abs(known.influence[:, 0] - influence)[[3, 100, 321]].max() > 0.1
