@@ -68,8 +68,7 @@ class Overlap:
     @property
     def without(self) -> NDArray[np.bool_]:
         """Units that lack a counterpart in some arm, shape (n,)."""
-        lacking: NDArray[np.bool_] = (~self.counterparts).any(axis=1)
-        return lacking
+        return np.asarray((~self.counterparts).any(axis=1))
 
     def lost(self, target: Target, contrast: tuple[int, int]) -> NDArray[np.bool_]:
         """Units that an effect of b against a asks about and that lack a counterpart, shape (n,).
