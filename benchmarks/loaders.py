@@ -112,7 +112,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     treat = (rng.random(len(pairs)) < propensity).astype(np.int64)
     y0, y1 = (pairs[name].to_numpy(np.float64) for name in ("mort_0", "mort_1"))
     y = np.where(treat == 1, y1, y0)
-    data = _frame(y, treat, covariates)
+    data = frame_of(y, treat, covariates)
     risks = np.column_stack([_logistic_risk(covariates.to_numpy(), y_a) for y_a in (y0, y1)])
     return Problem(
         data=data,
@@ -128,7 +128,7 @@ def load_acic2016(folder: Path, number: int) -> Problem:
     treat = truth["z"].to_numpy(np.int64)
     y = np.where(treat == 1, truth["y1"], truth["y0"]).astype(np.float64)
     tau = (truth["mu1"] - truth["mu0"]).to_numpy(np.float64)
-    return Problem(_frame(y, treat, covariates), sample_ate=float(tau.mean()), tau=tau)
+    return Problem(frame_of(y, treat, covariates), sample_ate=float(tau.mean()), tau=tau)
 
 
 def load_acic2019(folder: Path, number: int) -> Problem:
@@ -136,7 +136,7 @@ def load_acic2019(folder: Path, number: int) -> Problem:
     observed = pd.read_csv(folder / "high" / f"testdataset{number}.csv.gz")
     truth = pd.read_csv(folder / "high" / f"testdataset{number}_cf.csv.gz")
     tau = (truth["EY1"] - truth["EY0"]).to_numpy(np.float64)
-    data = _frame(
+    data = frame_of(
         observed["Y"].to_numpy(np.float64),
         observed["A"].to_numpy(np.int64),
         observed.drop(columns=["Y", "A"]),
@@ -150,7 +150,7 @@ def load_ihdp(folder: Path, number: int) -> Problem:
     # treatment, y_factual, y_cfactual, mu0, mu1, x1, …, x25
     tau = table[:, 4] - table[:, 3]
     covariates = pd.DataFrame(table[:, 5:], columns=[f"x{j}" for j in range(1, 26)])
-    data = _frame(table[:, 1], table[:, 0].astype(np.int64), covariates)
+    data = frame_of(table[:, 1], table[:, 0].astype(np.int64), covariates)
     return Problem(data, sample_ate=float(tau.mean()), tau=tau)
 
 
@@ -181,7 +181,7 @@ FAMILIES = {
 }
 
 
-def _frame(y: FloatArray, treat: NDArray[np.int64], covariates: pd.DataFrame) -> pd.DataFrame:
+def frame_of(y: FloatArray, treat: NDArray[np.int64], covariates: pd.DataFrame) -> pd.DataFrame:
     """Frame with columns y, treat and the covariates."""
     head = pd.DataFrame({"y": y, "treat": treat}, index=covariates.index)
     return pd.concat([head, covariates], axis=1)
@@ -223,7 +223,17 @@ def aipw(
     y: FloatArray, treat: NDArray[np.int64], mu: FloatArray, propensity: FloatArray
 ) -> tuple[float, float]:
     """AIPW with these nuisances: estimate and standard error of the mean effect."""
-    nuisances = Nuisances(
+    nuisances = true_nuisances(y, treat, mu, propensity)
+    effects = estimate_effects(nuisances, levels=(0, 1), clip=0.0, variance="influence")
+    position = effects.names.index("ATE")
+    return float(effects.estimates[position]), float(effects.standard_errors[position])
+
+
+def true_nuisances(
+    y: FloatArray, treat: NDArray[np.int64], mu: FloatArray, propensity: FloatArray
+) -> Nuisances:
+    """Known means (n, 2) and propensities (n,) as what the estimators take."""
+    return Nuisances(
         y=y,
         treatment=treat,
         mu=mu,
@@ -231,6 +241,3 @@ def aipw(
         weights=None,
         fold=np.zeros(len(y), np.int64),
     )
-    effects = estimate_effects(nuisances, levels=(0, 1), clip=0.0, variance="influence")
-    position = effects.names.index("ATE")
-    return float(effects.estimates[position]), float(effects.standard_errors[position])
