@@ -315,19 +315,19 @@ DESIGNS = {
         "thirty medium confounders, n=2000, p=100",
         2000,
         linear(
-            slopes(100, waves(30, 0.14, 0.04), every=3),
-            slopes(100, waves(30, 0.20, 0.05), every=3),
+            slopes(100, waves(30, 0.18, 0.06), every=3),
+            slopes(100, waves(30, 0.065, 0.02), every=3),
             0.3,
         ),
         noise=2.0,
     ),
     "approx-sparse": Design(
-        "approximately sparse, n=1000, p=200", 1000, linear(0.6 * _DECAY, 0.6 * _DECAY, 0.5)
+        "approximately sparse, n=1000, p=200", 1000, linear(0.4 * _DECAY, 0.4 * _DECAY, 0.5)
     ),
     "seven-weak": Design(
         "seven weak confounders, n=500, p=30",
         500,
-        linear(slopes(30, waves(7, 0.12, 0.03), 4), slopes(30, waves(7, 0.3, 0.05), 4), 0.3),
+        linear(slopes(30, waves(7, 0.12, 0.03), 4), slopes(30, waves(7, 0.2, 0.05), 4), 0.3),
     ),
     "linear-22": Design(
         "outcome linear in 22 covariates, R² 0.95, n=500",
