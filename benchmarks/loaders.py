@@ -104,7 +104,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     covariates = pairs.drop(columns=TWINS_NOT_COVARIATES).astype(np.float64)
     covariates["bord"] = pairs["bord_1"].astype(np.float64)
     rng = np.random.default_rng(np.random.SeedSequence([_TWINS_ENTROPY, draw]))
-    others = _standardised(covariates.drop(columns="gestat10").to_numpy())
+    others = standardised(covariates.drop(columns="gestat10").to_numpy())
     w_o = rng.normal(0.0, np.sqrt(0.1), others.shape[1])
     w_h = rng.normal(5.0, np.sqrt(0.1))
     gestation = covariates["gestat10"].to_numpy()
@@ -193,7 +193,7 @@ def _factors(covariates: pd.DataFrame) -> pd.DataFrame:
     return covariates.astype(dict.fromkeys(strings, "category"))
 
 
-def _standardised(X: FloatArray) -> FloatArray:
+def standardised(X: FloatArray) -> FloatArray:
     """Columns (n, p) with mean 0 and standard deviation 1; constant columns become 0."""
     spread = X.std(axis=0)
     centred: FloatArray = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -201,12 +201,26 @@ def _standardised(X: FloatArray) -> FloatArray:
 
 
 def _logistic_risk(X: FloatArray, y: FloatArray) -> FloatArray:
-    """Fitted risks (n,) of a logistic regression, held in place by a ridge of unit prior variance.
+    """Fitted risks (n,) of a logistic regression on standardised columns (n, p).
 
     Fitted to the outcomes of all pairs under one treatment, which no estimator gets to see: as
     near to E[Y_a | x] as twins allow.
     """
-    design = np.column_stack([np.ones(len(y)), _standardised(X)])
+    design = np.column_stack([np.ones(len(y)), standardised(X)])
+    risk: FloatArray = expit(design @ ridge_logistic(design, y))
+    return risk
+
+
+def ridge_logistic(design: FloatArray, y: FloatArray) -> FloatArray:
+    """Coefficients (k,) of a logistic regression, held in place by a ridge of unit prior variance.
+
+    Parameters
+    ----------
+    design : (n, k) float64
+        Ones, which are not penalised, and standardised columns.
+    y : (n,) float64
+        Outcomes, 0 or 1.
+    """
 
     def loss(beta: FloatArray) -> tuple[float, FloatArray]:
         eta = design @ beta
@@ -214,9 +228,10 @@ def _logistic_risk(X: FloatArray, y: FloatArray) -> FloatArray:
         value = np.logaddexp(0, eta).sum() - y @ eta + slopes @ slopes / 2
         return float(value), design.T @ (expit(eta) - y) + slopes
 
-    fit = minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B")
-    risk: FloatArray = expit(design @ fit.x)
-    return risk
+    coefficients: FloatArray = minimize(
+        loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B"
+    ).x
+    return coefficients
 
 
 def aipw(
