@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ class RealCase:
 
     def load(self) -> Problem:
         """Read the files."""
-        return FAMILIES[self.family].load(self.folder / self.family, self.seed)
+        family = FAMILIES[self.family]
+        return family.load(self.folder / family.folder, self.seed)
 
 
 # The columns of the pairs' file that are no covariates: identifiers, weights (which define the
@@ -131,11 +133,16 @@ def load_acic2016(folder: Path, number: int) -> Problem:
     return Problem(frame_of(y, treat, covariates), sample_ate=float(tau.mean()), tau=tau)
 
 
-def load_acic2019(folder: Path, number: int) -> Problem:
-    """ACIC 2019, high-dimensional test sets: 185 covariates, population and rows' effects."""
-    observed = pd.read_csv(folder / "high" / f"testdataset{number}.csv.gz")
-    truth = pd.read_csv(folder / "high" / f"testdataset{number}_cf.csv.gz")
-    tau = (truth["EY1"] - truth["EY0"]).to_numpy(np.float64)
+def load_acic2019(folder: Path, number: int, kind: str = "high") -> Problem:
+    """ACIC 2019, high- or low-dimensional test sets: population and rows' effects.
+
+    185 covariates and 2000 rows, or up to 22 covariates and about 500 rows.
+    """
+    observed = pd.read_csv(folder / kind / f"testdataset{number}.csv.gz")
+    truth = pd.read_csv(folder / kind / f"testdataset{number}_cf.csv.gz")
+    # Some files call the rows' means EY1_i and EY0_i.
+    mu1, mu0 = (truth.filter(regex=f"^EY{a}(_i)?$").iloc[:, 0].to_numpy(np.float64) for a in (1, 0))
+    tau = mu1 - mu0
     data = frame_of(
         observed["Y"].to_numpy(np.float64),
         observed["A"].to_numpy(np.int64),
@@ -166,18 +173,29 @@ class Family:
         The data sets (or draws) of a full run.
     title : str
         What the report calls it.
+    folder : str
+        Where its files are, within the folder of all families.
     """
 
     load: Callable[[Path, int], Problem]
     numbers: range
     title: str
+    folder: str
 
 
 FAMILIES = {
-    "twins": Family(load_twins, range(1, 6), "Twins, 5 draws of the treatment"),
-    "acic2019": Family(load_acic2019, range(1, 5), "ACIC 2019, high-dimensional test sets"),
-    "acic2016": Family(load_acic2016, range(1, 6), "ACIC 2016"),
-    "ihdp": Family(load_ihdp, range(1, 26), "IHDP"),
+    "twins": Family(load_twins, range(1, 6), "Twins, 5 draws of the treatment", "twins"),
+    "acic2019": Family(
+        load_acic2019, range(1, 5), "ACIC 2019, high-dimensional test sets", "acic2019"
+    ),
+    "acic2019-low": Family(
+        partial(load_acic2019, kind="low"),
+        range(1, 5),
+        "ACIC 2019, low-dimensional test sets",
+        "acic2019",
+    ),
+    "acic2016": Family(load_acic2016, range(1, 6), "ACIC 2016", "acic2016"),
+    "ihdp": Family(load_ihdp, range(1, 26), "IHDP", "ihdp"),
 }
 
 
