@@ -86,7 +86,8 @@ def findings(results: Any, problem: SupportProblem) -> Record:
         found["effects"][name] = figures(results.effect(name)) | beside
     support = results.support() if hasattr(results, "support") else None
     if support is not None:
-        truth = float(problem.tau[support.mask].mean())
+        mu0, mu1 = problem.mu[support.mask].mean(axis=0)
+        truth = float(mu1 - mu0)
         beside = {"truth": truth, "sample_truth": truth, "oracle": None}
         found["effects"][SUBPOPULATION] = figures(support.effect) | beside
         found |= {"condition": str(support.condition), "share": float(support.share)}

@@ -29,7 +29,7 @@ _POPULATION, _CHUNK = 400_000, 20_000
 _ENTROPY = 15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SupportProblem(Problem):
     """A data set with the truth about every row.
 
@@ -46,11 +46,11 @@ class SupportProblem(Problem):
         covariates determine the treatment.
     """
 
-    mu: FloatArray | None = None
-    propensity: FloatArray | None = None
-    truths: dict[str, float] | None = None
-    sample_truths: dict[str, float] | None = None
-    oracles: dict[str, tuple[float, float]] | None = None
+    mu: FloatArray
+    propensity: FloatArray
+    truths: dict[str, float]
+    sample_truths: dict[str, float]
+    oracles: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +221,7 @@ def by_category(rng: np.random.Generator, n: int) -> Rows:
     X = normals(rng, n, 5, 0.3)
     level = np.array([0.0, 3.0, -2.0, 5.0, 1.0, -4.0])[code]
     covariates = named(X)
-    covariates.insert(0, "g", pd.Categorical.from_codes(code, categories=list("abcdef")))
+    covariates.insert(0, "g", pd.Categorical.from_codes(code, categories=pd.Index(list("abcdef"))))
     mu0 = level + X[:, 0] + np.sin(2 * X[:, 1])
     return Rows(covariates, _means(mu0, 1.0), np.isin(code, (1, 3, 4)).astype(np.float64))
 

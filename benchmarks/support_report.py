@@ -20,6 +20,9 @@ LAST_TUNING_SEED = 4000
 LEAST_SQUARES = "ols"
 # Name of the effect in the subpopulation that `res.support()` describes.
 SUBPOPULATION = "support"
+TITLES = {name: design.title for name, design in DESIGNS.items()} | {
+    name: twin.title for name, twin in TWINS.items()
+}
 # Effects beside the ATE that a design is about.
 OTHER_EFFECTS = {
     "arm-slope": ("POM[0]", "POM[1]"),
@@ -162,12 +165,11 @@ def _share(share: float, zero: str = "–") -> str:
 def support_tables(records: Sequence[Record]) -> list[str]:
     """A heading and a table per design, then those of its other effects."""
     text = []
-    for name, design in {**DESIGNS, **TWINS}.items():
+    for name, title in TITLES.items():
         members = [r for r in records if r["group"] == name]
         if not members:
             continue
-        title = design.title[0].upper() + design.title[1:]
-        text += [f"### {title} (`{name}`)\n", design_table(members)]
+        text += [f"### {title[0].upper()}{title[1:]} (`{name}`)\n", design_table(members)]
         for effect in OTHER_EFFECTS.get(name, ()):
             found = [r for r in (of_effect(member, effect) for member in members) if r is not None]
             if any("error" not in r for r in found):
