@@ -81,15 +81,20 @@ def findings(results: Any, problem: SupportProblem) -> Record:
     """
     found: Record = {"estimable": getattr(results, "estimable", None), "effects": {}}
     for name, truth in problem.truths.items():
-        beside = {"truth": truth, "sample_truth": problem.sample_truths[name]}
-        beside["oracle"] = problem.oracles.get(name)
-        found["effects"][name] = figures(results.effect(name)) | beside
+        found["effects"][name] = figures(results.effect(name)) | {
+            "truth": truth,
+            "sample_truth": problem.sample_truths[name],
+            "oracle": problem.oracles.get(name),
+        }
     support = results.support() if hasattr(results, "support") else None
     if support is not None:
         mu0, mu1 = problem.mu[support.mask].mean(axis=0)
         truth = float(mu1 - mu0)
-        beside = {"truth": truth, "sample_truth": truth, "oracle": None}
-        found["effects"][SUBPOPULATION] = figures(support.effect) | beside
+        found["effects"][SUBPOPULATION] = figures(support.effect) | {
+            "truth": truth,
+            "sample_truth": truth,
+            "oracle": None,
+        }
         found |= {"condition": str(support.condition), "share": float(support.share)}
     return found
 

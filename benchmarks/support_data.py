@@ -221,7 +221,7 @@ def by_category(rng: np.random.Generator, n: int) -> Rows:
     X = normals(rng, n, 5, 0.3)
     level = np.array([0.0, 3.0, -2.0, 5.0, 1.0, -4.0])[code]
     covariates = named(X)
-    covariates.insert(0, "g", pd.Categorical.from_codes(code, categories=pd.Index(list("abcdef"))))
+    covariates.insert(0, "g", pd.Series(np.array(list("abcdef"))[code], dtype="category"))
     mu0 = level + X[:, 0] + np.sin(2 * X[:, 1])
     return Rows(covariates, _means(mu0, 1.0), np.isin(code, (1, 3, 4)).astype(np.float64))
 
