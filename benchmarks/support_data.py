@@ -227,12 +227,15 @@ def by_category(rng: np.random.Generator, n: int) -> Rows:
 
 
 def by_threshold(weights: tuple[float, ...]) -> Callable[[np.random.Generator, int], Rows]:
-    """Ten covariates; treated are those whose weighted sum of the first ones is positive."""
+    """Ten covariates; treated are those whose weighted sum of the first ones is positive.
+
+    The outcome bends in that sum around zero, which a smooth model can take for an effect.
+    """
 
     def rows(rng: np.random.Generator, n: int) -> Rows:
         X = normals(rng, n, 10, 0.3)
         index = X[:, : len(weights)] @ np.array(weights)
-        mu0 = 2 * X[:, 0] + X[:, 1] + np.sin(2 * X[:, 2])
+        mu0 = 2 * np.tanh(1.5 * index) + X[:, 1] + np.sin(2 * X[:, 2])
         return Rows(named(X), _means(mu0, 1.0), (index > 0).astype(np.float64))
 
     return rows
