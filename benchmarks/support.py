@@ -79,7 +79,8 @@ def findings(results: Any, problem: SupportProblem) -> Record:
         `SupportProblem.truths`, and that of the subpopulation which the results propose, whose
         truth is the mean effect of its rows; with its ``condition`` and ``share``.
     """
-    found: Record = {"estimable": getattr(results, "estimable", None), "effects": {}}
+    estimable = getattr(results, "estimable", None)
+    found: Record = {"estimable": None if estimable is None else bool(estimable), "effects": {}}
     for name, truth in problem.truths.items():
         found["effects"][name] = figures(results.effect(name)) | {
             "truth": truth,

@@ -183,7 +183,7 @@ def test_findings_with_and_without_support():
     region = SimpleNamespace(
         condition="z > 0", share=mask.mean(), mask=mask, effect=Results().effect("ATE")
     )
-    found = support.findings(Results(estimable=False, support=lambda: region), problem)
+    found = support.findings(Results(estimable=np.False_, support=lambda: region), problem)
     assert found["estimable"] is False
     assert found["condition"] == "z > 0"
     assert found["effects"]["support"]["truth"] == pytest.approx(problem.tau[mask].mean())
