@@ -190,6 +190,13 @@ class FoldCovariates:
             self._stop,
         )
 
+    def sums(self, products: Products, covariates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Σ g x and Σ g² x² of some covariates x with every column g, (2, q, k)."""
+        sums = self.covariates.score_sums(
+            self.rows, products, None, covariates, self._threads, self._stop
+        )
+        return sums[0]
+
     def moments(self, products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and variances of the columns of products, (k,) each."""
         data = self.covariates.trained_on(products.covariates)

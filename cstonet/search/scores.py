@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.products import Kind
 from cstonet.search.predictors import NEGLIGIBLE, Scored, products_of
+from cstonet.search.projection import projected_scores
 
 # Effects that are put back side by side, in one pass over the covariates.
 _EFFECTS_AT_ONCE = 8
 # Covariates that are scored again after an admission, out of those that stood out before it.
 _MOST_LEADERS = 200
+# A few covariates are scored off the model's own directions as they are asked for; of many, those
+# that stand out a little before, and these are enough.
+_FEW, _STANDS_OUT = 32, 1.5
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
@@ -84,6 +88,8 @@ class ScoreTests:
 
     def __init__(self, covariates: FoldCovariates, predictors: Sequence[Scored]) -> None:
         self._covariates = covariates
+        self._predictors = tuple(predictors)
+        self._admitted: tuple[int, ...] = ()
         self._residuals = [predictor.residual.copy() for predictor in predictors]
         self._products = products_of(predictors)
         # Of every direction: the predictor it belongs to, and whether it is a simple effect's.
@@ -106,9 +112,45 @@ class ScoreTests:
         products = self._products.with_residuals(np.column_stack(self._residuals))
         return self._covariates.statistics(products, covariates)
 
+    def projected(self, covariates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Scores of x of some covariates in the directions of simple effects, (q, main).
+
+        They are taken off the directions of the model, and of what was admitted, where a predictor
+        says which these are.
+        """
+        z = self._covariates.statistics(
+            self._products.only(np.flatnonzero(self._main)).with_residuals(
+                np.column_stack(self._residuals)
+            ),
+            covariates,
+            squares=False,
+        )[0].astype(np.float64)
+        first = 0
+        for predictor, residual in zip(self._predictors, self._residuals, strict=True):
+            own, end = predictor.own, first + predictor.main
+            if own is not None:
+                own = replace(own, inside=(*own.inside, *self._admitted))
+                z[:, first:end] = projected_scores(
+                    self._covariates, covariates, residual, predictor.simple, own
+                )
+            first = end
+        return z
+
     def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
+        """|z| of some covariates, (2, q, k), those of simple effects off the model's directions."""
         z = self.statistics(covariates)
-        return np.abs(z, out=z)  # in place: there are millions at high p
+        np.abs(z, out=z)  # in place: there are millions at high p
+        if all(predictor.own is None for predictor in self._predictors):
+            return z
+        simple = np.flatnonzero(self._main)
+        leading = np.arange(len(covariates))
+        if len(covariates) > _FEW:
+            largest = np.maximum.reduce([z[0, :, k] for k in simple])
+            leading = np.flatnonzero(largest > _STANDS_OUT)
+            leading = np.sort(leading[np.argsort(-largest[leading], kind="stable")[:_MOST_LEADERS]])
+        if len(leading):
+            z[0][np.ix_(leading, simple)] = np.abs(self.projected(covariates[leading]))
+        return z
 
     def largest(self, covariates: Sequence[int] | NDArray[np.int64] | None = None) -> Largest:
         """Largest |z| of some covariates, by default of all."""
@@ -273,8 +315,11 @@ class ScoreTests:
         if len(inside) == 0 or len(tested) == 0:
             return
         products = self._products.with_residuals(np.column_stack(self._residuals))
-        beyond = self._covariates.statistics_beyond(products, tested, inside)
-        np.minimum(z, np.abs(beyond), out=z)
+        beyond = np.abs(self._covariates.statistics_beyond(products, tested, inside))
+        for k, (owner, main) in enumerate(zip(self._owner, self._main, strict=True)):
+            if main and self._predictors[owner].own is not None:
+                beyond[0, :, k] = np.inf  # off the model's directions already
+        np.minimum(z, beyond, out=z)
 
     def _empty(self, covariate: int) -> NDArray[np.bool_]:
         """Which features of a covariate say nothing about it, shape (2, k).
@@ -307,6 +352,7 @@ class ScoreTests:
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
         """Regress every residual on the strongest feature of a covariate."""
+        self._admitted += (covariate,)
         power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
         x = self._covariates.values(covariate)
         feature = x if power == 0 else x**2 - np.mean(x**2)
