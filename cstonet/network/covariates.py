@@ -195,7 +195,8 @@ class FoldCovariates:
         sums = self.covariates.score_sums(
             self.rows, products, None, covariates, self._threads, self._stop
         )
-        return sums[0]
+        own: NDArray[np.float64] = sums[0]
+        return own
 
     def moments(self, products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and variances of the columns of products, (k,) each."""

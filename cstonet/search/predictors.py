@@ -100,9 +100,9 @@ class Scored:
         return 1 if self.modifiers is None else 1 + self.modifiers.shape[1]
 
     @property
-    def simple(self) -> NDArray[np.float64]:
+    def simple(self) -> NDArray[np.float32]:
         """The directions of simple effects, (m, main)."""
-        one = np.ones((len(self.residual), 1))
+        one = np.ones((len(self.residual), 1), dtype=np.float32)
         return one if self.modifiers is None else np.hstack([one, self.modifiers])
 
 

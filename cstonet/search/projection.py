@@ -17,7 +17,7 @@ what another covariate shares with T is then gone from its score, whatever the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,7 @@ def projected_scores(
     covariates: FoldCovariates,
     some: NDArray[np.int64],
     residual: NDArray[np.float64],
-    directions: NDArray[np.float64],
+    directions: NDArray[np.float32],
     own: OwnDirections,
 ) -> NDArray[np.float64]:
     """Scores z of x in the directions of simple effects, off those of the model; shape (q, e).
@@ -77,97 +77,112 @@ def projected_scores(
     own
         The model's.
     """
-    rows, width = directions.shape
-    given = np.empty((rows, 0), np.float32) if own.received is None else own.received
-    most = int(_MOST_OF_ROWS * rows / width) - 1 - given.shape[1]
-    inside = np.array(own.inside[: max(most, 0)], dtype=np.int64)
-    # T: each direction times each factor. The sums of rows that T's moments and its products with
-    # features are made of have two directions each.
-    pairs = [(a, b) for a in range(width) for b in range(a, width)]
-    both = np.column_stack([directions[:, a] * directions[:, b] for a, b in pairs])
-    weights = own.information[:, None] * both
-    squares = residual[:, None] ** 2 * both
-    kinds = [(Kind.ONE, 0), *((Kind.MEMBER, int(j)) for j in inside)]
-    kinds += [(Kind.GIVEN, k) for k in range(given.shape[1])]
-    table = [(k, *kind) for k in range(2 * len(pairs)) for kind in kinds]
-    table += [(2 * len(pairs) + k, Kind.ONE, 0) for k in range(width)]
-    scored = residual[:, None] * directions
-    products = Products(
-        residuals=np.hstack([weights, squares, scored]).astype(np.float32),
-        given=given,
-        treatment=given[:, :0],
-        network=None,
-        table=np.array(table, dtype=np.int64),
-        scale=np.ones(len(table), dtype=np.float32),
-    )
-    sums = covariates.sums(products, np.concatenate([inside, some]))
-    crossed = sums[0, :, :-width].reshape(len(sums[0]), 2, len(pairs), len(kinds))
-    alone = _Alone(len(inside), given, pairs)
-    information, spread = (
-        alone.moments(part, crossed[: len(inside), k]) for k, part in enumerate((weights, squares))
-    )
-    left = alone.totals(scored, sums[0, : len(inside), -width:])
-    place = np.zeros((width, width), dtype=np.int64)
-    for k, (a, b) in enumerate(pairs):
-        place[a, b] = place[b, a] = k
-    z = np.zeros((len(some), width))
-    of_features = crossed[len(inside) :]
-    for d in range(width):
-        # Of T with the features d x, (K, q): by information, and by squared residuals.
-        shared, shared_squares = (
-            of_features[:, k, place[:, d]].reshape(len(some), -1).T for k in range(2)
-        )
-        slopes = _solve(information, shared)
-        top = sums[0, len(inside) :, d - width] - left @ slopes
-        whole = sums[1, len(inside) :, d - width]
-        bottom = whole - 2 * np.sum(slopes * shared_squares, axis=0)
+    sums = _Sums(covariates, some, residual, directions, own)
+    information, spread = (sums.moments(k) for k in range(2))
+    left = sums.totals()
+    z = np.zeros((len(some), directions.shape[1]))
+    for d in range(directions.shape[1]):
+        shared, shared_squares = (sums.shared(k, d) for k in range(2))
+        slopes = _solve(information, shared)  # γ of every feature, (K, q)
+        whole, squares = sums.features(d)
+        top = whole - left @ slopes
+        bottom = squares - 2 * np.sum(slopes * shared_squares, axis=0)
         bottom += np.sum(slopes * (spread @ slopes), axis=0)
-        says = bottom > _NOTHING_LEFT * whole
+        says = bottom > _NOTHING_LEFT * squares
         z[says, d] = top[says] / np.sqrt(bottom[says])
     return z
 
 
-class _Alone:
-    """Sums of products of a model's own directions, those with its covariates given.
+class _Sums:
+    """Sums over the rows that scores off a model's directions are made of.
 
-    Factors of the directions are one, the covariates inside, and columns that are given.
+    T, K columns, is each of e directions times each of C factors: one, the covariates inside, the
+    treatment. A sum with two columns has two directions, so that pairs of these are what its
+    numbers of the rows are: times W, the information, or times r².
     """
 
     def __init__(
-        self, inside: int, given: NDArray[np.float32], pairs: Sequence[tuple[int, int]]
+        self,
+        covariates: FoldCovariates,
+        some: NDArray[np.int64],
+        residual: NDArray[np.float64],
+        directions: NDArray[np.float32],
+        own: OwnDirections,
     ) -> None:
-        self._inside = inside
-        self._numbers = np.column_stack([np.ones(len(given)), given])
-        self._pairs = pairs
-        # Factors that are no covariates, among all.
-        self._plain = [0, *range(1 + inside, 1 + inside + given.shape[1])]
-
-    def moments(
-        self, weights: NDArray[np.float64], crossed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Σ weight T T', (K, K), from Σ weight x_s c of all pairs and factors c (s, pairs, C)."""
-        width, factors = self._pairs[-1][1] + 1, crossed.shape[2]
-        moments = np.empty((width, factors, width, factors))
+        rows, self._width = directions.shape
+        none = np.empty((rows, 0), dtype=np.float32)
+        self._given = none if own.received is None else own.received
+        most = int(_MOST_OF_ROWS * rows / self._width) - 1 - self._given.shape[1]
+        inside = np.array(own.inside[: max(most, 0)], dtype=np.int64)
+        self._inside = len(inside)
+        self._pairs = [(a, b) for a in range(self._width) for b in range(a, self._width)]
+        # Of every row: W and r² times each pair, r times each direction.
+        self._numbers = np.empty((rows, 2 * len(self._pairs) + self._width), dtype=np.float32)
         for k, (a, b) in enumerate(self._pairs):
-            block = np.empty((factors, factors))
-            block[1 : 1 + self._inside] = crossed[:, k]
-            block[:, 1 : 1 + self._inside] = crossed[:, k].T
-            for i, row in enumerate(self._plain):
-                for j, column in enumerate(self._plain):
-                    product = self._numbers[:, i] * self._numbers[:, j]
-                    block[row, column] = np.sum(weights[:, k] * product)
-            moments[a, :, b] = moments[b, :, a] = block
-        return moments.reshape(width * factors, width * factors)
+            both = directions[:, a] * directions[:, b]
+            self._numbers[:, k] = own.information * both
+            self._numbers[:, len(self._pairs) + k] = residual**2 * both
+        for d in range(self._width):
+            self._numbers[:, d - self._width] = residual * directions[:, d]
+        kinds = [(Kind.ONE, 0), *((Kind.MEMBER, int(j)) for j in inside)]
+        kinds += [(Kind.GIVEN, k) for k in range(self._given.shape[1])]
+        table = [(k, *kind) for k in range(2 * len(self._pairs)) for kind in kinds]
+        table += [(2 * len(self._pairs) + d, Kind.ONE, 0) for d in range(self._width)]
+        products = Products(
+            residuals=self._numbers,
+            given=self._given,
+            treatment=none,
+            network=None,
+            table=np.array(table, dtype=np.int64),
+            scale=np.ones(len(table), dtype=np.float32),
+        )
+        # With the covariates inside, then with those that are scored: (2, s + q, columns).
+        sums = covariates.sums(products, np.concatenate([inside, some]))
+        self._scored = sums[:, :, -self._width :]
+        self._crossed = sums[0, :, : -self._width].reshape(
+            len(sums[0]), 2, len(self._pairs), len(kinds)
+        )
 
-    def totals(
-        self, columns: NDArray[np.float64], crossed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Σ column c of every column and factor, (K,), those of covariates given, (s, width)."""
-        totals = np.empty((columns.shape[1], 1 + self._inside + self._numbers.shape[1] - 1))
-        totals[:, 1 : 1 + self._inside] = crossed.T
-        for i, column in enumerate(self._plain):
-            totals[:, column] = np.sum(columns * self._numbers[:, i : i + 1], axis=0)
+    def features(self, d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Σ r f and Σ r² f² of the features f = d x of a direction, (q,) each."""
+        return self._scored[0, self._inside :, d], self._scored[1, self._inside :, d]
+
+    def shared(self, kind: int, d: int) -> NDArray[np.float64]:
+        """Σ W T f, or Σ r² T f, of the features of a direction: (K, q)."""
+        pairs = [self._pairs.index((min(a, d), max(a, d))) for a in range(self._width)]
+        crossed = self._crossed[self._inside :, kind, pairs]
+        return crossed.reshape(len(crossed), -1).T
+
+    def moments(self, kind: int) -> NDArray[np.float64]:
+        """Σ W T T', or Σ r² T T', (K, K)."""
+        factors = self._crossed.shape[-1]
+        moments = np.empty((self._width, factors, self._width, factors))
+        for k, (a, b) in enumerate(self._pairs):
+            crossed = self._crossed[: self._inside, kind, k]
+            block = np.empty((factors, factors))
+            block[1 : 1 + self._inside], block[:, 1 : 1 + self._inside] = crossed, crossed.T
+            numbers = self._numbers[:, kind * len(self._pairs) + k]
+            for i, one in self._plain():
+                for j, other in self._plain():
+                    block[i, j] = np.sum(numbers * one * other, dtype=np.float64)
+            moments[a, :, b] = moments[b, :, a] = block
+        return moments.reshape(self._width * factors, -1)
+
+    def totals(self) -> NDArray[np.float64]:
+        """Σ r T, (K,)."""
+        totals = np.empty((self._width, self._crossed.shape[-1]))
+        totals[:, 1 : 1 + self._inside] = self._scored[0, : self._inside].T
+        for i, one in self._plain():
+            for d in range(self._width):
+                numbers = self._numbers[:, d - self._width]
+                totals[d, i] = np.sum(numbers * one, dtype=np.float64)
         return totals.ravel()
+
+    def _plain(self) -> Iterator[tuple[int, NDArray[np.float32] | np.float32]]:
+        """Factors that are no covariates, with their places among all."""
+        yield 0, np.float32(1)
+        for k in range(self._given.shape[1]):
+            yield 1 + self._inside + k, self._given[:, k]
 
 
 def _solve(moments: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,18 +20,19 @@ _EFFECTS_AT_ONCE = 8
 _MOST_LEADERS = 200
 # A few covariates are scored off the model's own directions as they are asked for; of many, those
 # that stand out a little before, and these are enough.
-_FEW, _STANDS_OUT = 32, 1.5
+_FEW, _STANDS_OUT = 32, 2.0
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
     """Critical value of the largest of ``tests`` scores on ``rows`` rows.
 
     The largest of m standard normals exceeds sqrt(2 log m) with probability near
-    1/sqrt(4π log m); ``margin`` standard deviations more make that rarer, and leave room for
-    scores that are correlated with a true covariate's. However few the tests, a score must pay
-    what the BIC asks for one weight: z² > log n.
+    1/sqrt(4π log m); ``margin`` standard deviations more make that rarer. However few the tests, a
+    score must pay the least that a consistent criterion asks for one weight, Hannan and Quinn's:
+    z² > 2 log log n.
     """
-    return max(math.sqrt(2 * math.log(max(tests, 1))) + margin, math.sqrt(math.log(rows)))
+    few = 2 * math.log(max(math.log(max(rows, 2)), 1))
+    return math.sqrt(max(2 * math.log(max(tests, 1)), few)) + margin
 
 
 def constant(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -118,13 +119,11 @@ class ScoreTests:
         They are taken off the directions of the model, and of what was admitted, where a predictor
         says which these are.
         """
-        z = self._covariates.statistics(
-            self._products.only(np.flatnonzero(self._main)).with_residuals(
-                np.column_stack(self._residuals)
-            ),
-            covariates,
-            squares=False,
-        )[0].astype(np.float64)
+        simple = self._products.only(np.flatnonzero(self._main))
+        z = np.zeros((len(covariates), len(simple.table)))
+        if any(predictor.own is None for predictor in self._predictors):
+            products = simple.with_residuals(np.column_stack(self._residuals))
+            z[:] = self._covariates.statistics(products, covariates, squares=False)[0]
         first = 0
         for predictor, residual in zip(self._predictors, self._residuals, strict=True):
             own, end = predictor.own, first + predictor.main

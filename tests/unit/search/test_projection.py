@@ -58,7 +58,7 @@ def test_scores_are_those_of_a_regression_on_the_models_directions(modified):
     directions = [np.ones(rows)]
     if modified:
         directions.append(treatment[:, 0] - expit(x[:, 0]))
-    directions = np.column_stack(directions)
+    directions = np.column_stack(directions).astype(np.float32)
     factors = np.column_stack([np.ones(rows), x[:, list(inside)], treatment])
     own = np.hstack([d[:, None] * factors for d in directions.T])
     outside = np.array([0, 2, 3, 5, 7, 8])
@@ -78,7 +78,7 @@ def test_what_the_model_has_already_scores_nothing():
     covariates, _ = standardised(x)
     own = OwnDirections(np.ones(400), (0, 1))
     z = projected_scores(
-        covariates, np.arange(5), rng.standard_normal(400), np.ones((400, 1)), own
+        covariates, np.arange(5), rng.standard_normal(400), np.ones((400, 1), np.float32), own
     )
     np.testing.assert_array_equal(z[[0, 1, 3, 4], 0], 0)  # inside, a copy, constant
     assert z[2, 0] != 0
@@ -88,7 +88,7 @@ def test_directions_are_fewer_than_a_tenth_of_the_rows():
     """With 60 rows a constant and five covariates: as if the others were not in the model."""
     rng = np.random.default_rng(3)
     covariates, _ = standardised(correlated(rng, 60, 30))
-    residual, one = rng.standard_normal(60), np.ones((60, 1))
+    residual, one = rng.standard_normal(60), np.ones((60, 1), np.float32)
     z = [
         projected_scores(
             covariates, np.array([29]), residual, one, OwnDirections(np.ones(60), inside)
