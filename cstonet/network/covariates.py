@@ -169,12 +169,26 @@ class FoldCovariates:
         return Explained(others, slopes.astype(np.float32)), mean_squares
 
     def statistics_beyond(
-        self, products: Products, covariates: NDArray[np.int64], others: NDArray[np.int64]
+        self,
+        products: Products,
+        covariates: NDArray[np.int64],
+        others: NDArray[np.int64],
+        *,
+        squares: bool = True,
     ) -> NDArray[np.float32]:
-        """Scores (2, q, k) of what other covariates do not explain of some, and of its square."""
+        """Scores (2, q, k) of what other covariates do not explain of some, and of its square.
+
+        Without the squares, (1, q, k).
+        """
         explained, mean_squares = self.explained(covariates, others)
         return self.covariates.score_statistics(
-            self.rows, products, mean_squares, covariates, self._threads, self._stop, explained
+            self.rows,
+            products,
+            mean_squares if squares else None,
+            covariates,
+            self._threads,
+            self._stop,
+            explained,
         )
 
     def statistics(

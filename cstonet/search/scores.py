@@ -20,7 +20,7 @@ _EFFECTS_AT_ONCE = 8
 _MOST_LEADERS = 200
 # A few covariates are scored off the model's own directions as they are asked for; of many, those
 # that stand out a little before, and these are enough.
-_FEW, _STANDS_OUT = 32, 2.0
+_FEW, _STANDS_OUT, _STANDS_OUT_OF_MANY = 32, 2.0, 3.0
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
@@ -33,6 +33,17 @@ def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
     """
     few = 2 * math.log(max(math.log(max(rows, 2)), 1))
     return math.sqrt(max(2 * math.log(max(tests, 1)), few)) + margin
+
+
+def _leading(
+    z: NDArray[np.float32], columns: NDArray[np.int64], bar: float
+) -> NDArray[np.int64]:
+    """Places of covariates, of few all, that stand out in some of the columns of |z| (q, k)."""
+    if len(columns) == 0 or len(z) <= _FEW:
+        return np.arange(len(z) if len(columns) else 0)
+    largest = np.maximum.reduce([z[:, k] for k in columns])
+    leading = np.flatnonzero(largest > bar)
+    return np.sort(leading[np.argsort(-largest[leading], kind="stable")[:_MOST_LEADERS]])
 
 
 def constant(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -139,16 +150,21 @@ class ScoreTests:
         """|z| of some covariates, (2, q, k), those of simple effects off the model's directions."""
         z = self.statistics(covariates)
         np.abs(z, out=z)  # in place: there are millions at high p
-        if all(predictor.own is None for predictor in self._predictors):
+        own = next((p.own for p in self._predictors if p.own is not None), None)
+        if own is None:
             return z
-        simple = np.flatnonzero(self._main)
-        leading = np.arange(len(covariates))
-        if len(covariates) > _FEW:
-            largest = np.maximum.reduce([z[0, :, k] for k in simple])
-            leading = np.flatnonzero(largest > _STANDS_OUT)
-            leading = np.sort(leading[np.argsort(-largest[leading], kind="stable")[:_MOST_LEADERS]])
+        simple, others = np.flatnonzero(self._main), np.flatnonzero(~self._main)
+        leading = _leading(z[0], simple, _STANDS_OUT)
         if len(leading):
             z[0][np.ix_(leading, simple)] = np.abs(self.projected(covariates[leading]))
+        leading = _leading(z[0], others, _STANDS_OUT_OF_MANY)
+        inside = np.array([*own.inside, *self._admitted], dtype=np.int64)
+        if len(leading) and len(inside):
+            products = self._products.only(others).with_residuals(np.column_stack(self._residuals))
+            beyond = self._covariates.statistics_beyond(
+                products, covariates[leading], inside, squares=False
+            )
+            z[0][np.ix_(leading, others)] = np.abs(beyond[0])
         return z
 
     def largest(self, covariates: Sequence[int] | NDArray[np.int64] | None = None) -> Largest:

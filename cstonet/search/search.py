@@ -51,7 +51,7 @@ _WITHOUT_DOUBT = 10.0
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
 # How much more than the largest of few null scores is asked of covariates that a model holds.
-_MARGIN_AMONG_FEW = float(__import__("os").environ.get("FEW", "0.2"))
+_MARGIN_AMONG_FEW = 0.2
 # Pruning goes back from the last admitted; once so many in a row have proved needed, it skips those
 # without doubt.
 _KEPT_IN_A_ROW = 3
