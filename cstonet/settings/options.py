@@ -83,7 +83,7 @@ class SearchOptions:
     outcome_margin, treatment_margin
         The score of a covariate that neither model holds must exceed sqrt(2 log m) by this much,
         m being the number of scores it was the largest of. A covariate that only the treatment
-        depends on costs precision and removes no bias, so more is asked of it. ``"auto"``: -0.5 if
+        depends on costs precision and removes no bias, so more is asked of it. ``"auto"``: -0.4 if
         a fold trains on fewer than 1500 rows, where much is missed, else 0.1.
     rounds
         Most rounds of growing.

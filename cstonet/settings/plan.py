@@ -34,7 +34,7 @@ ROWS_FOR_WIDER = 1000, 20_000
 ROWS_PER_UPDATES = 10_000
 # Training rows from which on a search finds what there is: then fewer false covariates count more.
 MANY_ROWS = 1500
-MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.5, 0.1
+MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.4, 0.1
 # Up to so many rows, a copy of the covariates may take more bytes.
 ROWS_READ_AGAIN = 20_000
 PACKED_FEW_ROWS, PACKED_MANY_ROWS = 512 * 2**20, 64 * 2**20
