@@ -35,9 +35,7 @@ def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
     return math.sqrt(max(2 * math.log(max(tests, 1)), few)) + margin
 
 
-def _leading(
-    z: NDArray[np.float32], columns: NDArray[np.int64], bar: float
-) -> NDArray[np.int64]:
+def _leading(z: NDArray[np.float32], columns: NDArray[np.int64], bar: float) -> NDArray[np.int64]:
     """Places of covariates, of few all, that stand out in some of the columns of |z| (q, k)."""
     if len(columns) == 0 or len(z) <= _FEW:
         return np.arange(len(z) if len(columns) else 0)
