@@ -18,8 +18,9 @@ from cstonet.search.projection import projected_scores
 _EFFECTS_AT_ONCE = 8
 # Covariates that are scored again after an admission, out of those that stood out before it.
 _MOST_LEADERS = 200
-# A few covariates are scored off the model's own directions as they are asked for; of many, those
-# that stand out a little before, and these are enough.
+# A few covariates are scored off the model's own directions as they are asked for. Of many those
+# that stand out a little without, in simple effects or in any of many directions: one below could
+# pass a bar of twice as much only if the model explains three quarters of it.
 _FEW, _STANDS_OUT, _STANDS_OUT_OF_MANY = 32, 2.0, 3.0
 
 
