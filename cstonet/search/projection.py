@@ -17,7 +17,6 @@ what another covariate shares with T is then gone from its score, whatever the n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,31 +110,35 @@ class _Sums:
     ) -> None:
         rows, self._width = directions.shape
         none = np.empty((rows, 0), dtype=np.float32)
-        self._given = none if own.received is None else own.received
-        most = int(_MOST_OF_ROWS * rows / self._width) - 1 - self._given.shape[1]
+        given = none if own.received is None else own.received
+        most = int(_MOST_OF_ROWS * rows / self._width) - 1 - given.shape[1]
         inside = np.array(own.inside[: max(most, 0)], dtype=np.int64)
         self._inside = len(inside)
         self._pairs = [(a, b) for a in range(self._width) for b in range(a, self._width)]
         # Of every row: W and r² times each pair, r times each direction.
-        self._numbers = np.empty((rows, 2 * len(self._pairs) + self._width), dtype=np.float32)
-        for k, (a, b) in enumerate(self._pairs):
-            both = directions[:, a] * directions[:, b]
-            self._numbers[:, k] = own.information * both
-            self._numbers[:, len(self._pairs) + k] = residual**2 * both
-        for d in range(self._width):
-            self._numbers[:, d - self._width] = residual * directions[:, d]
+        numbers = np.empty((rows, 2 * len(self._pairs) + self._width), dtype=np.float32)
+        # Of these times each two of the factors that are no covariates, sums over the rows.
+        self._plain = np.empty((1 + given.shape[1], 1 + given.shape[1], numbers.shape[1]))
+        alone = [*directions.T]
+        both = [directions[:, a] * directions[:, b] for a, b in self._pairs]
+        scales = [own.information] * len(both) + [residual**2] * len(both) + [residual] * len(alone)
+        for k, (scale, direction) in enumerate(zip(scales, both + both + alone, strict=True)):
+            column = scale * direction
+            numbers[:, k] = column
+            self._plain[:, :, k] = _sums_with(column, given)
         kinds = [(Kind.ONE, 0), *((Kind.MEMBER, int(j)) for j in inside)]
-        kinds += [(Kind.GIVEN, k) for k in range(self._given.shape[1])]
+        kinds += [(Kind.GIVEN, k) for k in range(given.shape[1])]
         table = [(k, *kind) for k in range(2 * len(self._pairs)) for kind in kinds]
         table += [(2 * len(self._pairs) + d, Kind.ONE, 0) for d in range(self._width)]
         products = Products(
-            residuals=self._numbers,
-            given=self._given,
+            residuals=numbers,
+            given=given,
             treatment=none,
             network=None,
             table=np.array(table, dtype=np.int64),
             scale=np.ones(len(table), dtype=np.float32),
         )
+        self._places = [0, *range(1 + len(inside), len(kinds))]
         # With the covariates inside, then with those that are scored: (2, s + q, columns).
         sums = covariates.sums(products, np.concatenate([inside, some]))
         self._scored = sums[:, :, -self._width :]
@@ -161,10 +164,8 @@ class _Sums:
             crossed = self._crossed[: self._inside, kind, k]
             block = np.empty((factors, factors))
             block[1 : 1 + self._inside], block[:, 1 : 1 + self._inside] = crossed, crossed.T
-            numbers = self._numbers[:, kind * len(self._pairs) + k]
-            for i, one in self._plain():
-                for j, other in self._plain():
-                    block[i, j] = np.sum(numbers * one * other, dtype=np.float64)
+            plain = self._plain[:, :, kind * len(self._pairs) + k]
+            block[np.ix_(self._places, self._places)] = plain
             moments[a, :, b] = moments[b, :, a] = block
         return moments.reshape(self._width * factors, -1)
 
@@ -172,17 +173,20 @@ class _Sums:
         """Σ r T, (K,)."""
         totals = np.empty((self._width, self._crossed.shape[-1]))
         totals[:, 1 : 1 + self._inside] = self._scored[0, : self._inside].T
-        for i, one in self._plain():
-            for d in range(self._width):
-                numbers = self._numbers[:, d - self._width]
-                totals[d, i] = np.sum(numbers * one, dtype=np.float64)
+        totals[:, self._places] = self._plain[0, :, -self._width :].T
         return totals.ravel()
 
-    def _plain(self) -> Iterator[tuple[int, NDArray[np.float32] | np.float32]]:
-        """Factors that are no covariates, with their places among all."""
-        yield 0, np.float32(1)
-        for k in range(self._given.shape[1]):
-            yield 1 + self._inside + k, self._given[:, k]
+
+def _sums_with(column: NDArray[np.float64], given: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Sums of a column (m,) times each two of one and the given columns, (1 + g, 1 + g)."""
+    sums = np.empty((1 + given.shape[1], 1 + given.shape[1]))
+    sums[0, 0] = column.sum()
+    for i, one in enumerate(given.T, 1):
+        scaled = column * one
+        sums[0, i] = sums[i, 0] = scaled.sum()
+        for j, other in enumerate(given.T[i - 1 :], i):
+            sums[i, j] = sums[j, i] = (scaled * other).sum()
+    return sums
 
 
 def _solve(moments: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:

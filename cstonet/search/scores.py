@@ -118,9 +118,15 @@ class ScoreTests:
         """Linear and square, in the directions of simple effects."""
         return 2 * int(self._main.sum())
 
-    def statistics(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction."""
-        products = self._products.with_residuals(np.column_stack(self._residuals))
+    def statistics(
+        self, covariates: NDArray[np.int64], directions: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction or some.
+
+        As they are: not taken off the directions of the model.
+        """
+        chosen = self._products if directions is None else self._products.only(directions)
+        products = chosen.with_residuals(np.column_stack(self._residuals))
         return self._covariates.statistics(products, covariates)
 
     def projected(self, covariates: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -145,18 +151,27 @@ class ScoreTests:
             first = end
         return z
 
-    def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
-        """|z| of some covariates, (2, q, k), those of simple effects off the model's directions."""
-        z = self.statistics(covariates)
-        np.abs(z, out=z)  # in place: there are millions at high p
+    def _magnitudes(
+        self, covariates: NDArray[np.int64], *, simple_only: bool = False
+    ) -> NDArray[np.float32]:
+        """|z| of some covariates, (2, q, k), those of x off the model's directions.
+
+        With ``simple_only``, those of other directions are zero.
+        """
+        simple, others = np.flatnonzero(self._main), np.flatnonzero(~self._main)
+        if simple_only:
+            z = np.zeros((2, len(covariates), len(self._main)), dtype=np.float32)
+            z[:, :, simple] = np.abs(self.statistics(covariates, simple))
+        else:
+            z = self.statistics(covariates)
+            np.abs(z, out=z)  # in place: there are millions at high p
         own = next((p.own for p in self._predictors if p.own is not None), None)
         if own is None:
             return z
-        simple, others = np.flatnonzero(self._main), np.flatnonzero(~self._main)
         leading = _leading(z[0], simple, _STANDS_OUT)
         if len(leading):
             z[0][np.ix_(leading, simple)] = np.abs(self.projected(covariates[leading]))
-        leading = _leading(z[0], others, _STANDS_OUT_OF_MANY)
+        leading = _leading(z[0], others[:0] if simple_only else others, _STANDS_OUT_OF_MANY)
         inside = np.array([*own.inside, *self._admitted], dtype=np.int64)
         if len(leading) and len(inside):
             products = self._products.only(others).with_residuals(np.column_stack(self._residuals))
@@ -224,9 +239,10 @@ class ScoreTests:
         tested = tested[~np.isin(tested, inside)]
         if len(tested) == 0:
             return admitted
-        z = self._magnitudes(tested)
+        simple_only = not np.isfinite(critical.overall).any()
+        z = self._magnitudes(tested, simple_only=simple_only)
         largest = self._largest(z)
-        if len(tested) + len(set(inside)) == self._covariates.columns:
+        if not simple_only and len(tested) + len(set(inside)) == self._covariates.columns:
             self.outside = self._spread(largest, tested)
         # What does not stand out now may do so once the admitted are fitted: in another round.
         excess = largest.excess(critical.of(tested))
@@ -246,7 +262,7 @@ class ScoreTests:
             tested = np.delete(tested, k)
             if len(admitted) == most or len(tested) == 0:
                 break
-            z = self._magnitudes(tested)
+            z = self._magnitudes(tested, simple_only=simple_only)
         return admitted
 
     def settle(self) -> None:
