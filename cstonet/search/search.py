@@ -55,6 +55,8 @@ _MARGIN_AMONG_FEW = 0.2
 # Pruning goes back from the last admitted; once so many in a row have proved needed, it skips those
 # without doubt.
 _KEPT_IN_A_ROW = 3
+# Units of the rarest arm that a covariate of the treatment needs: scores of fewer are not normal.
+_ROWS_PER_COVARIATE = 10
 # How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
 _AIC_SIZE = float(chdtrc(1, 2.0))
 
@@ -231,6 +233,10 @@ class StructureSearch:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
         most = _FIRST_ADMISSIONS + len(support) // _GROWTH
+        if model == "treatment":
+            most = min(most, self._networks.rarest // _ROWS_PER_COVARIATE - len(support))
+            if most <= 0:
+                return ()
         closed = {*support, *(self._scope.barred if model == "treatment" else ())}
         shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in closed]
         confounders = self._nowhere()

@@ -142,6 +142,14 @@ class WorkingNetworks(Generic[PoolT]):
         self._kept = self._covariates = None
 
     @property
+    def rarest(self) -> int:
+        """Units of the smallest arm among the fold's rows; all of them, if there are doses."""
+        if self._network.continuous:
+            return len(self.rows)
+        others = self.data.treatment[self.rows].sum(axis=0)
+        return int(min(others.min(), len(self.rows) - others.sum()))
+
+    @property
     def fold(self) -> int:
         """Position among the folds of all repetitions."""
         return self.place.split.index

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.data.matrix import Matrix, dense_part, is_partitioned
+from cstonet.data.matrix import dense_part, is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.errors import LostSupportWarning, SeparationError
 from cstonet.estimators import Effects, Nuisances, Target
 from cstonet.estimators.support import COUNTERPART, LEAST_SHARED, MOST_LOST, Overlap
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 # Share of clipped units from which overlap is called poor, and of lost ones that is worth a word.
 _POOR_OVERLAP, _SOME_LOST = 0.05, 0.05

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.data.matrix import Matrix, dense_part
+from cstonet.data.matrix import dense_part
 from cstonet.errors import OptionError
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import plain
 from cstonet.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 Mask: TypeAlias = NDArray[np.bool_]
 Operator = Literal["<", ">=", "<=", ">", "=", "!="]
