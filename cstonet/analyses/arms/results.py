@@ -114,8 +114,8 @@ class ArmsResults(ComparedArms):
     def support(self, *, alpha: float = 0.05) -> Support:
         """The largest part of the population in which the average effect is estimable.
 
-        Described by at most three conditions on covariates, which are chosen by who has
-        counterparts in all arms, without a look at the outcome; hence its interval is that of any
+        Described by at most three conditions on covariates, which are chosen by who could well
+        have been in any arm, without a look at the outcome; hence its interval is that of any
         subpopulation. Print it, or hand it to ``effect("ATE", where=...)``.
 
         Parameters
@@ -130,8 +130,10 @@ class ArmsResults(ComparedArms):
             the effect is that of its second level against the first.
         """
         self._check_in_memory("support()")
-        lost = self._cross_fits.overlap.without
-        conditions, mask = describe(self._complete_covariates(), self.design.covariates, lost)
+        lost = self._cross_fits.overlap.uneasy
+        conditions, mask = describe(
+            self._complete_covariates(), self.design.covariates, lost, self.nuisances.treatment
+        )
         name = self.effects.names[self._ates][0]
         return Support(
             conditions, mask, self.effect(name, where=mask, alpha=alpha), float(lost[mask].mean())

@@ -31,6 +31,8 @@ _MOST_COVARIATES = 30
 _CUTS, _FEW_VALUES = 24, 10
 # Share of lost units that a description may hold.
 _TOLERATED = 0.05
+# Units that every arm must keep.
+_FEWEST = 20
 # What a lost unit counts against a kept one while conditions are added.
 _PRICE = 8.0
 
@@ -98,7 +100,7 @@ class Support:
 
 
 def describe(
-    X: Matrix, covariates: Sequence[str], lost: Mask
+    X: Matrix, covariates: Sequence[str], lost: Mask, treatment: NDArray[np.integer]
 ) -> tuple[tuple[Condition, ...], Mask]:
     """Conditions that hold for as many units as possible, hardly one of them lost.
 
@@ -112,6 +114,8 @@ def describe(
         Their names.
     lost : (n,) bool
         Units without a counterpart.
+    treatment : (n,)
+        Codes of the arms, each of which must remain.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def describe(
     best: tuple[tuple[Condition, ...], Mask] = ((), everyone)
     if lost.mean() <= _TOLERATED:
         return best
-    candidates = list(_candidates(X, covariates, lost))
+    candidates, levels = list(_candidates(X, covariates, lost)), int(treatment.max()) + 1
     beam, purest, most = [best], 1.0, 0
     for _ in range(MOST_CONDITIONS):
         grown: dict[bytes, tuple[float, tuple[Condition, ...], Mask]] = {}
@@ -131,7 +135,7 @@ def describe(
             for condition, holds in candidates:
                 inside = mask & holds
                 size, bad = int(inside.sum()), int((inside & lost).sum())
-                if size == 0 or size == mask.sum():
+                if size == mask.sum() or _smallest(treatment[inside], levels) < _FEWEST:
                     continue
                 share = bad / size
                 found = ((*conditions, condition), inside)
@@ -143,6 +147,10 @@ def describe(
         leaders = sorted(grown.values(), key=lambda one: -one[0])[:_BEAM]
         beam = [(conditions, mask) for _, conditions, mask in leaders]
     return best
+
+
+def _smallest(codes: NDArray[np.integer], levels: int) -> int:
+    return int(np.bincount(codes, minlength=levels).min())
 
 
 def _candidates(
