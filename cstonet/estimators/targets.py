@@ -28,7 +28,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.linear_terms import linear_terms
+from cstonet.estimators.linear_terms import LinearTerms, linear_terms
 from cstonet.estimators.nuisances import (
     Clip,
     FloatArray,
@@ -66,31 +66,17 @@ def estimate_target(
     Effects
         The one effect, with the variance of its influence function.
     """
-    b, a = contrast
-    n, linear = nuisances.n, linear_terms(nuisances, clip)
-    n_clipped, share, total = 0, 0.0, 0.0
-    imbalance = np.zeros((0 if linear is None else linear.width, 1))
-    for units in unit_blocks(nuisances, clip, linear):
-        tilted = _Tilted.of(units, target, b, a)
-        n_clipped += units.n_clipped
-        share += float(np.sum(units.unit_weights * tilted.received))
-        total += float(np.sum(units.unit_weights * tilted.score))
-        if linear is not None:
-            compared = np.zeros((len(tilted.received), nuisances.n_levels, 1))
-            compared[:, b, 0] = units.unit_weights * tilted.received
-            compared[:, a, 0] = -compared[:, b, 0]
-            imbalance += linear.moments(units.rows, tilted.contrasted)
-            imbalance -= linear.expected(units.rows, compared)
-    estimate = total / share
-    share /= n
+    look = _FirstLook.at(nuisances, target, contrast, clip)
+    n, linear, share = nuisances.n, look.linear, look.share
+    estimate = look.total / share
     influence, squares, spread = np.empty(n), 0.0, WeightSpread(1)
     for units in unit_blocks(nuisances, clip, linear):
-        tilted = _Tilted.of(units, target, b, a)
+        tilted = _Tilted.of(units, target, *contrast)
         weights = tilted.contrasted
         signal = units.unit_weights * tilted.received * (tilted.tau - estimate)
         residual = error = tilted.residual
         if linear is not None:
-            weights = weights - linear.shift(units.rows, imbalance / n)
+            weights = weights - linear.shift(units.rows, look.imbalance)
             residual, error = linear.residual[units.rows], linear.error[units.rows]
         influence[units.rows] = (signal + weights[:, 0] * residual) / share
         squares += float(np.sum(((signal + weights[:, 0] * error) / share) ** 2))
@@ -101,11 +87,75 @@ def estimate_target(
         estimates=np.array([estimate]),
         covariance=np.array([[squares / n / n]]),
         influence=influence[:, None],
-        n_clipped=n_clipped,
+        n_clipped=look.n_clipped,
         clip=clip,
         variance_kind="influence",
         freedom=spread.freedom(),
     )
+
+
+def total_weights(
+    nuisances: Nuisances, target: Target, contrast: tuple[int, int], *, clip: Clip
+) -> FloatArray:
+    """Weights of the outcomes in an effect, as `estimate_target` has them, shape (n,).
+
+    Those of b sum to one and those of a to minus one, up to what arms lend each other through
+    common slopes.
+    """
+    look = _FirstLook.at(nuisances, target, contrast, clip)
+    weights = np.empty(nuisances.n)
+    for units in unit_blocks(nuisances, clip, look.linear):
+        part = _Tilted.of(units, target, *contrast).contrasted
+        if look.linear is not None:
+            part = part - look.linear.shift(units.rows, look.imbalance)
+        weights[units.rows] = part[:, 0]
+    total: FloatArray = weights / (nuisances.n * look.share)
+    return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FirstLook:
+    """What a first pass over the units tells.
+
+    Attributes
+    ----------
+    linear : LinearTerms or None
+        The linear terms.
+    share, total : float
+        E g, and the mean of the scores.
+    imbalance : (width, 1) float64
+        What the slopes have to make up for.
+    n_clipped : int
+        Units whose probabilities were clipped.
+    """
+
+    linear: LinearTerms | None
+    share: float
+    total: float
+    imbalance: FloatArray
+    n_clipped: int
+
+    @classmethod
+    def at(
+        cls, nuisances: Nuisances, target: Target, contrast: tuple[int, int], clip: Clip
+    ) -> _FirstLook:
+        """Look at all units."""
+        b, a = contrast
+        n, linear = nuisances.n, linear_terms(nuisances, clip)
+        n_clipped, share, total = 0, 0.0, 0.0
+        imbalance = np.zeros((0 if linear is None else linear.width, 1))
+        for units in unit_blocks(nuisances, clip, linear):
+            tilted = _Tilted.of(units, target, b, a)
+            n_clipped += units.n_clipped
+            share += float(np.sum(units.unit_weights * tilted.received))
+            total += float(np.sum(units.unit_weights * tilted.score))
+            if linear is not None:
+                compared = np.zeros((len(tilted.received), nuisances.n_levels, 1))
+                compared[:, b, 0] = units.unit_weights * tilted.received
+                compared[:, a, 0] = -compared[:, b, 0]
+                imbalance += linear.moments(units.rows, tilted.contrasted)
+                imbalance -= linear.expected(units.rows, compared)
+        return cls(linear, share / n, total / n, imbalance / n, n_clipped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.blocks import row_blocks
 from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import ArmsKind
 from cstonet.estimators import Nuisances, clip_propensity
-from cstonet.estimators.linear_terms import linear_terms
-from cstonet.estimators.nuisances import Clip, FloatArray, arm_weights
-from cstonet.estimators.unit_blocks import unit_blocks
+from cstonet.estimators.nuisances import Clip, FloatArray
+from cstonet.estimators.targets import Target, total_weights
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -89,13 +87,13 @@ def balance(
     levels: Sequence[object],
     clip: Clip,
     kind: ArmsKind = "binary",
+    target: Target = "ATE",
 ) -> pd.DataFrame:
     """Standardised mean differences before and after weighting, as the estimator does it.
 
-    It weights by inverse propensities, given the covariates in these. Covariates with linear terms
-    are balanced by construction, up to values beyond the bound on standardised ones: their zeros
-    say nothing about overlap. An arm's weights are then those of its mean, in which units of other
-    arms have a share through the common slopes.
+    The weights are the estimator's total ones: inverse propensities, and what slopes take from
+    them. Covariates with slopes are balanced by construction, up to values beyond the bound on
+    standardised ones: their zeros say nothing about overlap.
 
     Both are differences of arm means (a level minus the reference) over the same yardstick, the
     root of the average of the two arms' variances before weighting, so that they can be compared.
@@ -115,6 +113,8 @@ def balance(
         The estimator's least propensities.
     kind : {"binary", "multilevel"}
         Kind of treatment.
+    target : {"ATE", "ATT", "ATC", "ATO"}
+        The population in which the arms are compared.
 
     Returns
     -------
@@ -123,7 +123,15 @@ def balance(
         for a multilevel treatment `smd_before[b-a]`, `smd_after[b-a]` for every level b against
         the reference a.
     """
-    smd = _standardised_differences(X, *_weights_of_arms(nuisances, clip))
+    before = nuisances.received * nuisances.unit_weights[:, None]
+    before /= before.sum(axis=0)
+    after = np.column_stack(
+        [
+            total_weights(nuisances, target, (arm, 0), clip=clip)
+            for arm in range(1, nuisances.n_levels)
+        ]
+    )
+    smd = _standardised_differences(X, before, after)
     index = pd.Index(list(covariates), name="covariate", dtype=object)
     reference, *others = levels
     pairs = [""] if kind == "binary" else [f"[{other}-{reference}]" for other in others]
@@ -131,47 +139,38 @@ def balance(
     return pd.DataFrame(smd, index=index, columns=columns)
 
 
-def _weights_of_arms(nuisances: Nuisances, clip: Clip) -> tuple[FloatArray, FloatArray]:
-    """Weights of the units in the mean of every arm, before and after weighting, (n, L) each."""
-    linear = linear_terms(nuisances, clip)
-    n, levels = shape = nuisances.mu.shape
-    before, after = np.empty(shape), np.empty(shape)
-    imbalance = np.zeros((0 if linear is None else linear.width, levels))
-    for units in unit_blocks(nuisances, clip):
-        before[units.rows] = units.received * units.unit_weights[:, None]
-        after[units.rows] = arm_weights(units, units.propensity)
-        if linear is not None:
-            imbalance += linear.moments(units.rows, after[units.rows])
-            everyone = units.unit_weights[:, None, None] * np.eye(levels)
-            imbalance -= linear.expected(units.rows, everyone)
-    for rows in row_blocks(n):
-        if linear is not None:
-            after[rows] -= linear.shift(rows, imbalance / n)
-    before /= before.sum(axis=0)
-    after /= after.sum(axis=0)
-    return before, after
-
-
 def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) -> FloatArray:
-    """SMDs of the columns of X under arm weights (n, L) that sum to one.
+    """SMDs of the columns of X.
 
-    Shape (columns, 2(L-1)): before and after, for each arm against the first.
+    Parameters
+    ----------
+    X : (n, p)
+        Covariates.
+    before : (n, L)
+        Weights of the units in the mean of every arm, which sum to one.
+    after : (n, L-1)
+        Weights of the units in the difference of each arm from the first.
+
+    Returns
+    -------
+    (p, 2(L-1))
+        Before and after, for each arm against the first.
     """
     shape = (X.shape[1], before.shape[1])
-    means, means_after, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    means, squares = np.zeros(shape), np.zeros(shape)
+    weighted = np.zeros((X.shape[1], after.shape[1]))
     for rows, columns in parts(X):
         # Shifting by a row of the data limits cancellation in the variances, as the mean would, and
         # makes a constant column exactly zero, as the mean would not.
         part = dense_part(X, rows, columns) - dense_part(X, slice(1), columns).astype(np.float64)
         means[columns] += part.T @ before[rows]
-        means_after[columns] += part.T @ after[rows]
+        weighted[columns] += part.T @ after[rows]
         squares[columns] += (part**2).T @ before[rows]
     variances = np.maximum(squares - means**2, 0.0)
     differences = []
     for arm in range(1, before.shape[1]):
         scale = np.sqrt(variances[:, [0, arm]].mean(axis=1))
-        for arm_means in (means, means_after):
-            difference = arm_means[:, arm] - arm_means[:, 0]
+        for difference in (means[:, arm] - means[:, 0], weighted[:, arm - 1]):
             # A covariate that is constant within the arms: no difference is 0, any other infinite.
             with np.errstate(divide="ignore"):
                 smd = np.zeros_like(difference)

@@ -164,6 +164,13 @@ def variance_paragraph(effects: Effects, plan: Plan) -> str:
     source = _ERRORS[effects.variance_kind]
     if effects.freedom is None:
         text = f"Inference. Standard errors are from {source}; intervals use the normal quantiles."
+    elif effects.between is None:
+        text = (
+            f"Inference. Standard errors are from {source}; few units decide some of the effects, "
+            "and intervals use Student's t with at least "
+            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom (Satterthwaite, from "
+            "the weights)."
+        )
     else:
         text = (
             f"Inference. Standard errors are from {source} within, and the variance between, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.results import CausalResults, Data
 from cstonet.data.design import Design
+from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.errors import OptionError, UnseenLevelError
 from cstonet.estimators import Nuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting import diagnostics
+from cstonet.reporting.balance_note import LargestImbalance
 
 
 class ComparedArms(CausalResults):
@@ -142,7 +145,8 @@ class ComparedArms(CausalResults):
     def balance(self) -> pd.DataFrame:
         """Covariate balance before and after weighting, see `reporting.diagnostics.balance`.
 
-        Missing values count with the mean of their imputations.
+        Weights are those of the estimand that leads the table. Missing values count with the mean
+        of their imputations.
         """
         self._check_in_memory("balance()")
         X = self._complete_covariates()
@@ -153,7 +157,15 @@ class ComparedArms(CausalResults):
             levels=self.arms.levels,
             clip=self.effects.clip,
             kind=self.arms.kind,
+            target=self.plan.estimand,
         )
+
+    @cached_property
+    def largest_imbalance(self) -> LargestImbalance | None:
+        """The covariate that is balanced least after weighting; None if none is in memory."""
+        if is_partitioned(self.design.X) or not self.design.covariates:
+            return None
+        return LargestImbalance.of(self.balance())
 
     @property
     def _multilevel(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cstonet.analyses.arms.wording import clip_label, direction, leading_estimand, population
+from cstonet.estimators.support import COUNTERPART
 from cstonet.reporting.methods import (
     methods_text,
     missing_paragraph,
@@ -21,9 +22,25 @@ if TYPE_CHECKING:
     from cstonet.settings.plan import Plan
 
 _LINEAR = (
-    "Both models adjust for the outcome's covariates. Those found for the treatment alone are "
-    "adjusted for by linear terms, which the estimator removes from outcomes and outcome model, "
-    "and enter the weights only if a lenient test says that they may matter to the outcome."
+    "Both models adjust for the outcome's covariates; those found for the treatment alone enter "
+    "the weights only if a lenient test says that they may matter to the outcome."
+)
+_SLOPES = (
+    " Residuals of the outcome model were regressed on arms and covariates with the same weights "
+    "(all covariates if there are four effective rows for each coefficient, otherwise those found "
+    "by a model; those found have slopes by arm if every arm has ten effective rows for each), and "
+    "what this explains joined the outcome model, so that the estimator's total weights balance "
+    "these covariates exactly; the error of the slopes is in the influence function. With respect "
+    "to linear effects of the covariates the estimator is thus right if the outcome is linear in "
+    "them whatever the propensities are."
+)
+_BACKBONE = (
+    "Linear parts. Beside the networks, every fold has penalised regressions of treatment "
+    "(logistic, on the covariates of its weights) and outcome (on arms, all covariates, at most "
+    "200 of those not found, and products with arms), with penalties chosen on held-out rows, and "
+    "a network that learned what they leave. Predictions mix the three on the scale of the linear "
+    "predictor, with weights chosen by the out-of-fold likelihood: treatment {treatment}, outcome "
+    "{outcome} (linear part, network beside it, networks alone)."
 )
 _UNION = "Both models adjust for the covariates found for either."
 _OWN = "Each model adjusts for the covariates found for it."
@@ -47,8 +64,10 @@ def arms_methods(results: ArmsResults) -> str:
                 explained="the treatment or the outcome",
             ),
             training_paragraph(plan),
+            _backbone_paragraph(results),
             _estimator_paragraph(results),
             clipping_paragraph(results),
+            _support_paragraph(results),
             variance_paragraph(effects, plan),
             missing_paragraph(design),
             software_paragraph(plan),
@@ -76,6 +95,36 @@ def clipping_paragraph(results: ComparedArms) -> str:
     )
 
 
+def _backbone_paragraph(results: ArmsResults) -> str:
+    """Linear parts and how they are mixed with networks; empty without them."""
+    if not results.plan.backbone:
+        return ""
+    mixture = results.networks.mixture
+    treatment, outcome = (
+        " / ".join(f"{weight:.2f}" for weight in weights)
+        for weights in (mixture.treatment, mixture.outcome)
+    )
+    return _BACKBONE.format(treatment=treatment, outcome=outcome)
+
+
+def _support_paragraph(results: ArmsResults) -> str:
+    """Who has counterparts, and what is added to intervals where many have none."""
+    text = (
+        "Support. A unit has a counterpart in an arm if its out-of-fold probability of it, given "
+        f"all covariates, is at least {COUNTERPART:.0%} of the arm's share; "
+        f"{results.lost_share:.1%} of the units that the {leading_estimand(results)} asks about "
+        "lack one."
+    )
+    if results.effects.bias is not None:
+        text += (
+            " Intervals include what extrapolation to them could hide: the effect is taken to "
+            "change per unit of the log-odds of treatment beyond the region with counterparts by "
+            "no more than the slope of the doubly robust scores in these log-odds within it, plus "
+            "two standard errors."
+        )
+    return text
+
+
 def _estimator_paragraph(results: ArmsResults) -> str:
     """What is estimated, and how."""
     arms, name = results.arms, leading_estimand(results)
@@ -86,6 +135,8 @@ def _estimator_paragraph(results: ArmsResults) -> str:
         "probability weighting (AIPW), which is consistent if either the outcome model or the "
         "treatment model is."
     )
+    if results.plan.adjusts_by_slopes:
+        text += _SLOPES
     if name != "ATE":
         text += " " + _TARGETED.format(name=name, population=population(arms, name))
     return text

@@ -11,6 +11,7 @@ from cstonet.analyses.arms.wording import (
     leading_estimand,
     population,
 )
+from cstonet.reporting.balance_note import note_balance
 from cstonet.reporting.numbers import count, probability
 from cstonet.reporting.summary import (
     Row,
@@ -55,12 +56,19 @@ def arms_summary(results: ArmsResults, alpha: float) -> SummaryParts:
         notes=[
             _note_estimand(results),
             note_overlap(results),
+            *notes_balance(results),
             note_selection(results.selection, false=results.expected_false_selections),
             *notes_data(design, effects, _note_levels(results)),
             *results.notes,
             note_methods("AIPW", effects, plan),
         ],
     )
+
+
+def notes_balance(results: ComparedArms) -> Iterator[str]:
+    """What the estimator's weights leave of the covariates' differences."""
+    if results.largest_imbalance is not None:
+        yield note_balance(results.largest_imbalance, "difference")
 
 
 def arms_rows(results: ComparedArms, estimator: str) -> list[Row]:
