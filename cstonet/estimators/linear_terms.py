@@ -60,7 +60,7 @@ class LinearTerms:
     received : (n,) int
         Treatments as codes.
     weights : (n,) float64
-        Those of the regression, w_i / p̂_A(x_i).
+        Those of the regression: w_i / p̂_A(x_i), or what an estimator has in its place.
     coefficients : (L + k + (L-1) d,) float64
         Of D.
     inverse : (width, width) float64
@@ -152,7 +152,9 @@ class LinearTerms:
         return arms, common, own.reshape(self.levels - 1, -1).T
 
 
-def linear_terms(nuisances: Nuisances, clip: Clip) -> LinearTerms | None:
+def linear_terms(
+    nuisances: Nuisances, clip: Clip, weights: FloatArray | None = None
+) -> LinearTerms | None:
     """Fit the linear terms of what the outcome model leaves.
 
     Parameters
@@ -161,6 +163,9 @@ def linear_terms(nuisances: Nuisances, clip: Clip) -> LinearTerms | None:
         Data and nuisances of n units.
     clip : float, or L of them
         Least propensities, see `clip_propensity`.
+    weights : (n,) float64, optional
+        Those of the regression, at least zero: of an estimator that asks about a part of the
+        population. By default inverse propensities times the units' weights.
 
     Returns
     -------
@@ -171,14 +176,13 @@ def linear_terms(nuisances: Nuisances, clip: Clip) -> LinearTerms | None:
     if nuisances.linear is None:
         return None
     n, counted, levels = nuisances.n, nuisances.unit_weights, nuisances.n_levels
-    weights, residual = np.empty(n), np.empty(n)
+    if weights is None:
+        weights = _inverse_propensities(nuisances, clip)
+    residual = np.empty(n)
     for rows in row_blocks(n):
-        codes = nuisances.treatment[rows]
-        clipped = clip_propensity(nuisances.propensity[rows], clip).values
-        indicators = np.equal(codes[:, None], np.arange(levels))
-        weights[rows] = over_probability(indicators, counted[rows, None], clipped).sum(axis=1)
-        expected = np.take_along_axis(nuisances.mu[rows], codes[:, None], axis=1)[:, 0]
-        residual[rows] = nuisances.y[rows] - expected
+        codes = nuisances.treatment[rows, None]
+        residual[rows] = nuisances.y[rows]
+        residual[rows] -= np.take_along_axis(nuisances.mu[rows], codes, axis=1)[:, 0]
     z, by_arm = _affordable(nuisances, weights)
     center, scale = _units(z, counted)
 
@@ -216,6 +220,16 @@ def linear_terms(nuisances: Nuisances, clip: Clip) -> LinearTerms | None:
     )
 
 
+def _inverse_propensities(nuisances: Nuisances, clip: Clip) -> FloatArray:
+    """Weights w_i / p̂_A(x_i), shape (n,)."""
+    counted, weights = nuisances.unit_weights, np.empty(nuisances.n)
+    for rows in row_blocks(nuisances.n):
+        clipped = clip_propensity(nuisances.propensity[rows], clip).values
+        received = np.equal(nuisances.treatment[rows, None], np.arange(nuisances.n_levels))
+        weights[rows] = over_probability(received, counted[rows, None], clipped).sum(axis=1)
+    return weights
+
+
 class _Some:
     """Some columns of others, read in blocks of rows as they are."""
 
@@ -239,6 +253,7 @@ def _affordable(nuisances: Nuisances, weights: FloatArray) -> tuple[Columns, Int
     assert columns is not None
     levels, found = nuisances.n_levels, nuisances.found
     sizes = [effective_size(weights[nuisances.treatment == a]) for a in range(levels)]
+    sizes = [size for size in sizes if size > 0]  # a comparison of two arms leaves out the others
     room = int(effective_size(weights) / ROWS_PER_SLOPE) - levels
     which: IntArray = np.arange(columns.shape[1])
     if len(which) > room:

@@ -141,7 +141,12 @@ class _FirstLook:
     ) -> _FirstLook:
         """Look at all units."""
         b, a = contrast
-        n, linear = nuisances.n, linear_terms(nuisances, clip)
+        n, weights = nuisances.n, None
+        if target != "ATE":
+            weights = np.empty(n)
+            for units in unit_blocks(nuisances, clip):
+                weights[units.rows] = np.abs(_Tilted.of(units, target, b, a).contrasted[:, 0])
+        linear = linear_terms(nuisances, clip, weights)
         n_clipped, share, total = 0, 0.0, 0.0
         imbalance = np.zeros((0 if linear is None else linear.width, 1))
         for units in unit_blocks(nuisances, clip, linear):

@@ -168,8 +168,8 @@ def variance_paragraph(effects: Effects, plan: Plan) -> str:
         text = (
             f"Inference. Standard errors are from {source}; few units decide some of the effects, "
             "and intervals use Student's t with at least "
-            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom (Satterthwaite, from "
-            "the weights)."
+            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom (Satterthwaite, "
+            "from the weights)."
         )
     else:
         text = (

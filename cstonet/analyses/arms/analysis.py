@@ -100,7 +100,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=support_warnings(nuisances.overlap, plan.estimand, len(arms.levels))
-            + overlap_warnings(nuisances.average.mean, estimates.effects)
+            + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)
             + in_sample_warning(plan)
             + training_warnings(networks),
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.data.caller import caller_stacklevel
 from cstonet.data.matrix import dense_part, is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.errors import LostSupportWarning, SeparationError
@@ -80,8 +81,10 @@ def telling(X: Matrix, covariates: Sequence[str], treatment: NDArray[np.integer]
     return [covariates[j] for j in order if apart[j] > _NEARLY * apart[order[0]]]
 
 
-def overlap_warnings(nuisances: Nuisances, effects: Effects) -> tuple[str, ...]:
-    """Weights that were cut.
+def overlap_warnings(
+    nuisances: Nuisances, effects: Effects, target: Target = "ATE"
+) -> tuple[str, ...]:
+    """Weights that were cut; those of the ATE, the other estimands have smaller ones.
 
     Parameters
     ----------
@@ -89,9 +92,11 @@ def overlap_warnings(nuisances: Nuisances, effects: Effects) -> tuple[str, ...]:
         Those of the training rows.
     effects
         What was estimated, with the number of clipped units.
+    target
+        The estimand that leads the table.
     """
     share = effects.n_clipped / nuisances.n
-    if share < _POOR_OVERLAP:
+    if share < _POOR_OVERLAP or target != "ATE":
         return ()
     return (
         f"Overlap is poor: the propensities of {effects.n_clipped} units ({share:.1%}) were "
@@ -113,7 +118,7 @@ def support_warnings(overlap: Overlap, target: Target, levels: int) -> tuple[str
     """
     sentences = tuple(_support_warnings(overlap, target, levels))
     for sentence in sentences:
-        warnings.warn(sentence, LostSupportWarning, stacklevel=2)
+        warnings.warn(sentence, LostSupportWarning, stacklevel=caller_stacklevel())
     return sentences
 
 
