@@ -22,7 +22,7 @@ from cstonet.estimators.targets import Target
 
 # A unit whose probability of an arm is below this part of the arm's share has no counterpart there;
 # one above the second part has one that it can be compared with at ease.
-COUNTERPART, AT_EASE = 0.05, 0.1
+COUNTERPART, AT_EASE = 0.05, 0.15
 # Share of units without counterpart beyond which an effect counts as not estimable, and below which
 # of units with one the arms count as separated.
 MOST_LOST, LEAST_SHARED = 0.1, 0.05

@@ -183,10 +183,15 @@ class _Fitter:
         """The same given all covariates, those found for the treatment first."""
         found = np.array(sorted(support), dtype=np.int64)
         others = self._others(found, self._received[:, unit], self._received[:, :0])
-        return self._log_odds(unit, found, others)[0]
+        return self._log_odds(unit, found, others, predict=False)[0]
 
     def _log_odds(
-        self, unit: int, found: NDArray[np.int64], others: NDArray[np.int64]
+        self,
+        unit: int,
+        found: NDArray[np.int64],
+        others: NDArray[np.int64],
+        *,
+        predict: bool = True,
     ) -> tuple[LinearPredictor, Regression]:
         """Log-odds of a level against the reference on covariates found (f,) and others (6, k)."""
         one, own = np.ones((len(self._rows), 1)), self._gather(found)
@@ -201,6 +206,7 @@ class _Fitter:
             self._weights * (1 - elsewhere),
             self._parts,
             "logit",
+            predict=predict,
         )
         width, columns = self._received.shape[1], np.concatenate([found, others[-1]])
         predictor = LinearPredictor(

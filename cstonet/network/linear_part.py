@@ -28,7 +28,7 @@ _FREE = 1e-6
 _NEWTON_STEPS = 25
 # Rounds of the search for penalties, group by group.
 _ROUNDS = 2
-_CONVERGED = 1e-8
+_CONVERGED = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,8 @@ class Regression:
     coefficients : (k,) float64
         Of the terms; zero where a group was left out.
     held_out : (m,) float64
-        The linear predictor of every row, from coefficients that do not know the row.
+        The linear predictor of every row, from coefficients that do not know the row; (0,) if
+        nobody asked.
     penalties : tuple of float
         Chosen for each group.
     """
@@ -81,6 +82,8 @@ def regress(
     weights: FloatArray,
     parts: NDArray[np.int64],
     link: Link,
+    *,
+    predict: bool = True,
 ) -> Regression:
     """Fit a linear part, with penalties chosen on held-out rows.
 
@@ -95,6 +98,8 @@ def regress(
         The part, from 0, in which a row is held out.
     link : {"identity", "logit"}
         Of the response's mean.
+    predict : bool
+        Whether predictions of held-out rows are wanted.
     """
     *inner, final = terms
     known = [np.flatnonzero(parts != k) for k in range(len(inner))]
@@ -104,16 +109,22 @@ def regress(
         for own, rows in zip(inner, known, strict=True)
     ]
 
+    unseen = [
+        (own.values[rows], response[rows], weights[rows])
+        for own, rows in zip(inner, left_out, strict=True)
+    ]
+
     def loss(penalties: tuple[float, ...]) -> float:
         total = 0.0
-        for own, system, rows in zip(inner, systems, left_out, strict=True):
-            error = response[rows] - own.values[rows] @ system.solve(penalties)
-            total += float(weights[rows] @ error**2)
+        for system, (values, truth, counts) in zip(systems, unseen, strict=True):
+            total += float(counts @ (truth - values @ system.solve(penalties)) ** 2)
         return total
 
     best = _descend(loss, final.n_groups)
-    held_out = np.empty(len(response))
+    held_out = np.empty(len(response) if predict else 0)
     for own, system, rows, others in zip(inner, systems, left_out, known, strict=True):
+        if not predict:
+            break
         found = system.solve(best)
         if link == "logit":
             found = _logistic(own.of(others), response[others], weights[others], system, best)

@@ -55,6 +55,9 @@ _MARGIN_AMONG_FEW = 0.2
 # Pruning goes back from the last admitted; once so many in a row have proved needed, it skips those
 # without doubt.
 _KEPT_IN_A_ROW = 3
+# Covariates in doubt that are still tried then: where many matter, a false one among them is one
+# of many slopes.
+_MOST_DOUBTED = 6
 # Units of the rarest arm that a covariate of the treatment needs: scores of fewer are not normal.
 _ROWS_PER_COVARIATE = 10
 # How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
@@ -168,9 +171,12 @@ class StructureSearch:
         return Inclusion(treatment, outcome)
 
     def _leave_out(self, structure: Structure) -> None:
-        """Score covariates anew that are in doubt still: those that were tried last."""
+        """Score covariates anew that are in doubt still: a few of them, those in most doubt."""
         waiting = {
-            model: [j for j in _supports(structure, model)[0] if self._is_doubted(model, j)]
+            model: sorted(
+                (j for j in _supports(structure, model)[0] if self._is_doubted(model, j)),
+                key=lambda j, model=model: self._judged[model, j].score,  # type: ignore[misc]
+            )[:_MOST_DOUBTED]
             for model in self._scope.models
         }
         while any(waiting.values()):
@@ -278,7 +284,8 @@ class StructureSearch:
                     continue
                 kept[model] += 1
                 if kept[model] >= _KEPT_IN_A_ROW:
-                    waiting[model] = [j for j in waiting[model] if self._is_doubted(model, j)]
+                    doubted = [j for j in waiting[model] if self._is_doubted(model, j)]
+                    waiting[model] = doubted[:_MOST_DOUBTED]
         return structure
 
     def _is_doubted(self, model: Model, covariate: int) -> bool:
