@@ -213,7 +213,7 @@ def _vote(selected: bool, votes: int, supports: int) -> str:
 
 def note_methods(estimator: str, effects: Effects, plan: Plan) -> str:
     """One line on how it was done, and where the rest is."""
-    imputed = "" if effects.freedom is None else f", {effects.imputations} imputations"
+    imputed = "" if effects.between is None else f", {effects.imputations} imputations"
     source = _ERRORS[effects.variance_kind]
     return (
         f"Methods: {estimator}, {cross_fitting(plan)}{imputed}; standard errors from {source}; "
