@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ class RealCase:
 
     def load(self) -> Problem:
         """Read the files."""
-        return FAMILIES[self.family].load(self.folder / self.family, self.seed)
+        family = FAMILIES[self.family]
+        return family.load(self.folder / family.folder, self.seed)
 
 
 # The columns of the pairs' file that are no covariates: identifiers, weights (which define the
@@ -104,7 +106,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     covariates = pairs.drop(columns=TWINS_NOT_COVARIATES).astype(np.float64)
     covariates["bord"] = pairs["bord_1"].astype(np.float64)
     rng = np.random.default_rng(np.random.SeedSequence([_TWINS_ENTROPY, draw]))
-    others = _standardised(covariates.drop(columns="gestat10").to_numpy())
+    others = standardised(covariates.drop(columns="gestat10").to_numpy())
     w_o = rng.normal(0.0, np.sqrt(0.1), others.shape[1])
     w_h = rng.normal(5.0, np.sqrt(0.1))
     gestation = covariates["gestat10"].to_numpy()
@@ -112,7 +114,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     treat = (rng.random(len(pairs)) < propensity).astype(np.int64)
     y0, y1 = (pairs[name].to_numpy(np.float64) for name in ("mort_0", "mort_1"))
     y = np.where(treat == 1, y1, y0)
-    data = _frame(y, treat, covariates)
+    data = frame_of(y, treat, covariates)
     risks = np.column_stack([_logistic_risk(covariates.to_numpy(), y_a) for y_a in (y0, y1)])
     return Problem(
         data=data,
@@ -128,15 +130,20 @@ def load_acic2016(folder: Path, number: int) -> Problem:
     treat = truth["z"].to_numpy(np.int64)
     y = np.where(treat == 1, truth["y1"], truth["y0"]).astype(np.float64)
     tau = (truth["mu1"] - truth["mu0"]).to_numpy(np.float64)
-    return Problem(_frame(y, treat, covariates), sample_ate=float(tau.mean()), tau=tau)
+    return Problem(frame_of(y, treat, covariates), sample_ate=float(tau.mean()), tau=tau)
 
 
-def load_acic2019(folder: Path, number: int) -> Problem:
-    """ACIC 2019, high-dimensional test sets: 185 covariates, population and rows' effects."""
-    observed = pd.read_csv(folder / "high" / f"testdataset{number}.csv.gz")
-    truth = pd.read_csv(folder / "high" / f"testdataset{number}_cf.csv.gz")
-    tau = (truth["EY1"] - truth["EY0"]).to_numpy(np.float64)
-    data = _frame(
+def load_acic2019(folder: Path, number: int, kind: str = "high") -> Problem:
+    """ACIC 2019, high- or low-dimensional test sets: population and rows' effects.
+
+    185 covariates and 2000 rows, or up to 22 covariates and about 500 rows.
+    """
+    observed = pd.read_csv(folder / kind / f"testdataset{number}.csv.gz")
+    truth = pd.read_csv(folder / kind / f"testdataset{number}_cf.csv.gz")
+    # Some files call the rows' means EY1_i and EY0_i.
+    mu1, mu0 = (truth.filter(regex=f"^EY{a}(_i)?$").iloc[:, 0].to_numpy(np.float64) for a in (1, 0))
+    tau = mu1 - mu0
+    data = frame_of(
         observed["Y"].to_numpy(np.float64),
         observed["A"].to_numpy(np.int64),
         observed.drop(columns=["Y", "A"]),
@@ -150,7 +157,7 @@ def load_ihdp(folder: Path, number: int) -> Problem:
     # treatment, y_factual, y_cfactual, mu0, mu1, x1, …, x25
     tau = table[:, 4] - table[:, 3]
     covariates = pd.DataFrame(table[:, 5:], columns=[f"x{j}" for j in range(1, 26)])
-    data = _frame(table[:, 1], table[:, 0].astype(np.int64), covariates)
+    data = frame_of(table[:, 1], table[:, 0].astype(np.int64), covariates)
     return Problem(data, sample_ate=float(tau.mean()), tau=tau)
 
 
@@ -166,22 +173,33 @@ class Family:
         The data sets (or draws) of a full run.
     title : str
         What the report calls it.
+    folder : str
+        Where its files are, within the folder of all families.
     """
 
     load: Callable[[Path, int], Problem]
     numbers: range
     title: str
+    folder: str
 
 
 FAMILIES = {
-    "twins": Family(load_twins, range(1, 6), "Twins, 5 draws of the treatment"),
-    "acic2019": Family(load_acic2019, range(1, 5), "ACIC 2019, high-dimensional test sets"),
-    "acic2016": Family(load_acic2016, range(1, 6), "ACIC 2016"),
-    "ihdp": Family(load_ihdp, range(1, 26), "IHDP"),
+    "twins": Family(load_twins, range(1, 6), "Twins, 5 draws of the treatment", "twins"),
+    "acic2019": Family(
+        load_acic2019, range(1, 5), "ACIC 2019, high-dimensional test sets", "acic2019"
+    ),
+    "acic2019-low": Family(
+        partial(load_acic2019, kind="low"),
+        range(1, 5),
+        "ACIC 2019, low-dimensional test sets",
+        "acic2019",
+    ),
+    "acic2016": Family(load_acic2016, range(1, 6), "ACIC 2016", "acic2016"),
+    "ihdp": Family(load_ihdp, range(1, 26), "IHDP", "ihdp"),
 }
 
 
-def _frame(y: FloatArray, treat: NDArray[np.int64], covariates: pd.DataFrame) -> pd.DataFrame:
+def frame_of(y: FloatArray, treat: NDArray[np.int64], covariates: pd.DataFrame) -> pd.DataFrame:
     """Frame with columns y, treat and the covariates."""
     head = pd.DataFrame({"y": y, "treat": treat}, index=covariates.index)
     return pd.concat([head, covariates], axis=1)
@@ -193,7 +211,7 @@ def _factors(covariates: pd.DataFrame) -> pd.DataFrame:
     return covariates.astype(dict.fromkeys(strings, "category"))
 
 
-def _standardised(X: FloatArray) -> FloatArray:
+def standardised(X: FloatArray) -> FloatArray:
     """Columns (n, p) with mean 0 and standard deviation 1; constant columns become 0."""
     spread = X.std(axis=0)
     centred: FloatArray = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -201,12 +219,26 @@ def _standardised(X: FloatArray) -> FloatArray:
 
 
 def _logistic_risk(X: FloatArray, y: FloatArray) -> FloatArray:
-    """Fitted risks (n,) of a logistic regression, held in place by a ridge of unit prior variance.
+    """Fitted risks (n,) of a logistic regression on standardised columns (n, p).
 
     Fitted to the outcomes of all pairs under one treatment, which no estimator gets to see: as
     near to E[Y_a | x] as twins allow.
     """
-    design = np.column_stack([np.ones(len(y)), _standardised(X)])
+    design = np.column_stack([np.ones(len(y)), standardised(X)])
+    risk: FloatArray = expit(design @ ridge_logistic(design, y))
+    return risk
+
+
+def ridge_logistic(design: FloatArray, y: FloatArray) -> FloatArray:
+    """Coefficients (k,) of a logistic regression, held in place by a ridge of unit prior variance.
+
+    Parameters
+    ----------
+    design : (n, k) float64
+        Ones, which are not penalised, and standardised columns.
+    y : (n,) float64
+        Outcomes, 0 or 1.
+    """
 
     def loss(beta: FloatArray) -> tuple[float, FloatArray]:
         eta = design @ beta
@@ -214,16 +246,27 @@ def _logistic_risk(X: FloatArray, y: FloatArray) -> FloatArray:
         value = np.logaddexp(0, eta).sum() - y @ eta + slopes @ slopes / 2
         return float(value), design.T @ (expit(eta) - y) + slopes
 
-    fit = minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B")
-    risk: FloatArray = expit(design @ fit.x)
-    return risk
+    coefficients: FloatArray = minimize(
+        loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B"
+    ).x
+    return coefficients
 
 
 def aipw(
     y: FloatArray, treat: NDArray[np.int64], mu: FloatArray, propensity: FloatArray
 ) -> tuple[float, float]:
     """AIPW with these nuisances: estimate and standard error of the mean effect."""
-    nuisances = Nuisances(
+    nuisances = true_nuisances(y, treat, mu, propensity)
+    effects = estimate_effects(nuisances, levels=(0, 1), clip=0.0, variance="influence")
+    position = effects.names.index("ATE")
+    return float(effects.estimates[position]), float(effects.standard_errors[position])
+
+
+def true_nuisances(
+    y: FloatArray, treat: NDArray[np.int64], mu: FloatArray, propensity: FloatArray
+) -> Nuisances:
+    """Known means (n, 2) and propensities (n,) as what the estimators take."""
+    return Nuisances(
         y=y,
         treatment=treat,
         mu=mu,
@@ -231,6 +274,3 @@ def aipw(
         weights=None,
         fold=np.zeros(len(y), np.int64),
     )
-    effects = estimate_effects(nuisances, levels=(0, 1), clip=0.0, variance="influence")
-    position = effects.names.index("ATE")
-    return float(effects.estimates[position]), float(effects.standard_errors[position])

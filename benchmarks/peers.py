@@ -102,14 +102,16 @@ class Preset:
 
     def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
         """AIPW with the fitted networks."""
-        results = cs.fit(
-            FORMULA,
-            problem.data,
-            preset=self.preset,
-            seed=seed,
-            n_jobs=threads,
-            **self.changes,
+        return self.read(self.fit(problem, threads=threads, seed=seed))
+
+    def fit(self, problem: Problem, *, threads: int, seed: int) -> Any:
+        """The results of the package."""
+        return cs.fit(
+            FORMULA, problem.data, preset=self.preset, seed=seed, n_jobs=threads, **self.changes
         )
+
+    def read(self, results: cs.ArmsResults) -> Estimate:
+        """What the results say about the mean effect."""
         effect = results.effect("ATE")
         table = results.selection
         return Estimate(
@@ -341,6 +343,20 @@ def bart(problem: Variables, threads: int, seed: int) -> Estimate:
     )
 
 
+def ols(problem: Variables, threads: int, seed: int) -> Estimate:  # noqa: ARG001
+    """Least squares on the treatment and every covariate, with heteroskedastic errors (HC1)."""
+    import statsmodels.api as sm
+
+    design = np.column_stack([problem.treat, np.ones(len(problem.y)), problem.X])
+    others = design[:, 1:]
+    left = design[:, 0] - others @ np.linalg.lstsq(others, design[:, 0], rcond=None)[0]
+    if left @ left < 1e-10 * len(left):
+        raise ValueError("the treatment is a linear combination of the covariates")
+    fit = sm.OLS(problem.y, design).fit(cov_type="HC1")
+    ate, se = float(fit.params[0]), float(fit.bse[0])
+    return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se)
+
+
 PEERS = {
     peer.name: peer
     for peer in (
@@ -355,6 +371,7 @@ PEERS = {
         Peer("econml-forest", ("econml.dml",), econml_forest),
         Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr),
         Peer("bart", ("stochtree",), bart),
+        Peer("ols", ("statsmodels.api",), ols),
     )
 }
 

@@ -29,9 +29,9 @@ def main() -> None:
     for name in arguments.families.split(","):
         if name not in FAMILIES:
             parser.error(f"no family {name!r}; there are {', '.join(FAMILIES)}")
-        if not (arguments.data / name).is_dir():
-            parser.error(f"no folder {name!r} in {arguments.data}: give the right --data")
-        numbers = FAMILIES[name].numbers
+        folder, numbers = FAMILIES[name].folder, FAMILIES[name].numbers
+        if not (arguments.data / folder).is_dir():
+            parser.error(f"no folder {folder!r} in {arguments.data}: give the right --data")
         cases += [
             RealCase(name, number, arguments.data.resolve())
             for number in numbers

@@ -1,8 +1,8 @@
 """Tables and plots of the accuracy benchmarks, from their results files.
 
 Reads ``accuracy.jsonl``, ``timing.jsonl``, ``real.jsonl``, ``effects.jsonl``, ``dose.jsonl``,
-``missing.jsonl`` and ``scale.jsonl`` of the results folder, as far as they are there, and writes
-``REPORT.md`` with its pictures beside them.
+``missing.jsonl``, ``support.jsonl`` and ``scale.jsonl`` of the results folder, as far as they are
+there, and writes ``REPORT.md`` with its pictures beside them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import dose
 import effects
 import missing
 import scale_report
+import support_report
 from common import RESULTS, Record, read_records
 from loaders import FAMILIES
 from metrics import (
@@ -37,10 +38,10 @@ from metrics import (
 from peers import preset_of, recipe_of
 from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
 from scale_data import FILE
-from tables import markdown_table, number
+from tables import bias_text, coverage_text, markdown_table, number
 
 # Families whose outcomes have different units: errors are in standard deviations of the outcome.
-SCALED_FAMILIES = ("acic2019",)
+SCALED_FAMILIES = ("acic2019", "acic2019-low")
 # The package's default. Peers that ran on fewer data sets are compared with it on theirs.
 REFERENCE = "calibrated"
 # Data sets from which a spread of estimates can be told.
@@ -126,20 +127,6 @@ def reference_errors(
         else mae_on_sets_of(records, reference, errors=errors, scaled=scaled)
         for name, records in methods.items()
     ]
-
-
-def bias_text(summary: Summary) -> str:
-    if not math.isfinite(summary.bias_error):
-        return "–"
-    # As many decimals as the error needs for two digits.
-    decimals = max(0, 1 - math.floor(math.log10(summary.bias_error or 1)))
-    return f"{summary.bias:+.{decimals}f} ± {summary.bias_error:.{decimals}f}"
-
-
-def coverage_text(summary: Summary) -> str:
-    if not math.isfinite(summary.coverage):
-        return "–"
-    return f"{100 * summary.coverage:.1f} ± {100 * summary.coverage_error:.1f} %"
 
 
 def selection_table(methods: dict[str, list[Record]]) -> str:
@@ -313,10 +300,10 @@ def write_report(folder: Path) -> Path:
     accuracy, timing, real = (
         read_records(folder / name) for name in ("accuracy.jsonl", "timing.jsonl", "real.jsonl")
     )
-    scale = read_records(folder / FILE)
-    if not (accuracy or timing or real or scale):
+    scale, support = (read_records(folder / name) for name in (FILE, support_report.FILE))
+    if not (accuracy or timing or real or scale or support):
         raise FileNotFoundError(
-            f"{folder} holds no results: run accuracy.py, real.py or scale.py first"
+            f"{folder} holds no results: run accuracy.py, real.py, support.py or scale.py first"
         )
     text = [INTRODUCTION]
     if accuracy:
@@ -330,6 +317,8 @@ def write_report(folder: Path) -> Path:
         records = read_records(folder / name)
         if records:
             text += [f"\n## {title}\n", *recipe_note(records), "```", lines(records), "```"]
+    if support:
+        text += [*support_report.support_section(support), *recipe_note(support)]
     records = read_records(folder / "missing.jsonl")
     if records:
         text += missing_section(records, folder)

@@ -233,6 +233,10 @@ class MissingPackageError(CStoNetError, ImportError):
     """An optional package that the data or the backend need is not installed."""
 
 
+class SeparationError(CStoNetError, ValueError):
+    """Covariates determine the treatment: hardly a unit has a counterpart in the other arm."""
+
+
 class CStoNetWarning(UserWarning):
     """Base of the package's named warnings."""
 
@@ -251,6 +255,10 @@ class ThinSupportWarning(CStoNetWarning):
 
 class EmptyArmWarning(CStoNetWarning):
     """A covariate has no value in one arm, so that what is imputed there rests on the model."""
+
+
+class LostSupportWarning(CStoNetWarning):
+    """Many units have no counterpart in another arm, so that effects rest on extrapolation."""
 
 
 class KernelLevelWarning(CStoNetWarning):

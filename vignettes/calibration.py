@@ -43,8 +43,8 @@ from cstonet.settings.presets import preset
 # | epochs and minibatch | the training rows | a budget of updates that grows with their fourth root, from 10 000 rows on |
 #
 # Constants: the slab's variance 0.15 (0.1 in the search), the rate 0.02 that falls to zero, 4000
-# updates (1600 in the search, 600 for a network that goes on from another), margins of -0.3
-# (outcome) and 1 (treatment) on the search's thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
+# updates (1600 in the search, 600 for a network that goes on from another), margins of -0.4
+# (outcome) and 0.5 (treatment) on the search's thresholds, its working network of 16-8-4 units, and the bound of 6 standard deviations on a
 # covariate's values.
 #
 # The plan of a fit has the numbers, before anything is trained.

@@ -162,7 +162,8 @@ def _backbone(
     """Linear parts, if planned, and a network that learns what they leave, unless it diverges."""
     if not job.plan.backbone or adjustment.used is None:
         return None, ()
-    linear = fit_backbone(job.data, place, adjustment.used)
+    found = adjustment.used if adjustment.found is None else adjustment.found
+    linear = fit_backbone(job.data, place, adjustment.used, found)
     start = job.plan.starts  # a number of its own
     (result,) = train_starts(
         place, wiring, job.training, job.data, [start], trace=False, offset=linear.offset

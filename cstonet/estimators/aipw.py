@@ -52,6 +52,8 @@ class Effects:
     freedom : (k,) float64 or None
         Degrees of freedom, where covariates were imputed or few units decide an estimate; None:
         estimates are taken for normal.
+    bias : (k,) float64 or None
+        Where support is lost: how far extrapolation could have moved each estimate, at most.
     between : (k, k) float64 or None
         Where covariates were imputed: the part (1 + 1/M) B of the covariance that comes from the
         differences between the M imputations.
@@ -69,6 +71,7 @@ class Effects:
     variance_kind: VarianceKind
     missing_information: FloatArray | None = None
     freedom: FloatArray | None = None
+    bias: FloatArray | None = None
     between: FloatArray | None = None
     imputations: int = 0
     n_counted: int = 0

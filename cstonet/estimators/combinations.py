@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from cstonet.estimators.aipw import Effects
 from cstonet.estimators.imputations import contrast_freedom
 from cstonet.estimators.nuisances import FloatArray
@@ -34,4 +36,5 @@ def combined(effects: Effects, name: str, weights: FloatArray) -> Effects:
         between=None if between is None else matrix @ between @ matrix.T,
         # A share of its own information, of which nobody has asked yet.
         missing_information=None,
+        bias=None if effects.bias is None else np.abs(matrix) @ effects.bias,
     )

@@ -35,11 +35,14 @@ class Dispersion:
         Whether it depends on the covariates.
     pvalue : float
         Of the hypothesis that it does not.
+    terms : (n, k) float64 or None
+        What log v̂(x) is linear in, beside a constant; None if it is constant.
     """
 
     values: FloatArray
     heteroscedastic: bool
     pvalue: float
+    terms: FloatArray | None = None
 
 
 def fit_dispersion(
@@ -72,7 +75,31 @@ def fit_dispersion(
         coefficients = _log_linear(squares[rows] / average, design[rows], weights[rows])
         limit = np.log(_WIDEST)
         values[here] = average * np.exp(np.clip(design[here] @ coefficients, -limit, limit))
-    return Dispersion(values, True, pvalue)
+    return Dispersion(values, True, pvalue, z)
+
+
+def coefficient_influence(ratio: FloatArray, terms: FloatArray, weights: FloatArray) -> FloatArray:
+    """Influence values of the coefficients in log v̂(x), without that of the constant.
+
+    Parameters
+    ----------
+    ratio : (n,) float64
+        Squared residuals over v̂(x_i).
+    terms : (n, k) float64
+        See `Dispersion`.
+    weights : (n,) float64
+        Row weights with mean one.
+
+    Returns
+    -------
+    (n, k) float64
+        The likelihood equations mean((ratio - 1)(1, terms)) = 0, linearised.
+    """
+    design = np.column_stack([np.ones(len(terms)), terms])
+    curvature = (design * (weights * ratio)[:, None]).T @ design / len(terms)
+    moments = (weights * (ratio - 1))[:, None] * design
+    values: FloatArray = moments @ np.linalg.pinv(curvature, hermitian=True)[:, 1:]
+    return values
 
 
 def _standardised(features: FloatArray, weights: FloatArray) -> FloatArray:

@@ -1,15 +1,22 @@
 """The dose-response curve θ(a) = E μ(a, X): doubly robust, local linear (Kennedy et al. 2017).
 
-With the stabilised weights w_i = f̄(A_i)/f̂(A_i | x_i) and the plug-in curve μ̄(a) = E_n μ̂(a, x_i),
-the pseudo-outcome
+With the plug-in curve μ̄(a) = E_n μ̂(a, x_i) and the stabilised weights w_i = f̄(A_i)/f̂(A_i | x_i),
+which make dose and covariates independent,
 
-    ξ_i = w_i (y_i - μ̂(A_i, x_i)) + μ̄(A_i)
+    θ(a) = μ̄(a) + E[w (y - μ̂(A, x)) | A = a] / E[w | A = a]
 
-has mean θ(a) given A_i = a if either μ̂ or f̂ is right. A local linear regression on the dose gives
-the curve. Only ξ - μ̄(A) is smoothed and μ̄ is added where the curve is wanted: the regression then
-has to follow the error of the plug-in curve, not the curve itself. Where the outcome model is good
-there is hardly anything to smooth away, so that the bandwidth that is best for ξ need not be made
-smaller for intervals to be centred.
+if either μ̂ or f̂ is right. The second part is a local linear regression of the residuals on the
+dose in which every unit counts w_i times its kernel. Only what the plug-in curve gets wrong is
+smoothed, not the curve itself. Where the outcome model is good there is hardly anything to smooth
+away, so that the bandwidth that is best for the curve need not be made smaller for intervals to be
+centred.
+
+At the ends of the curve a few units with large weights decide. Their squared residuals are all that
+the influence function has to tell a variance from: few, and too small because the line bends toward
+these very units. So the variance is the larger of two. One is that of the influence function with
+residuals over √(1 - leverage), which have the variance of the errors; it is right on average
+whatever that variance depends on. The other takes the weights as given and one variance for the
+residuals of all units near the dose, which many units tell: it is hardly random.
 
 Standard errors follow the rule of :mod:`cstonet.estimators.repetitions`.
 """
@@ -24,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.nuisances import FloatArray, mean_one
 from cstonet.estimators.repetitions import variance_over_repetitions
 
 # Candidate bandwidths, in units of sd(A) n^(-1/5), up to one standard deviation of the dose.
@@ -35,6 +42,8 @@ TRIM = 0.025
 FEWEST = 3.0
 # Bins of the dose on which bandwidths are compared.
 _BINS = 401
+# Least 1 - leverage of a unit: without those of more leverage a line would extrapolate.
+_LEAST_LEFT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,9 @@ class DoseCurve:
     estimates : (k,) float64
         θ̂(a).
     influence : (n, k) float64
-        Influence values of the estimates.
+        Influence values of the estimates: how they vary together.
+    variance : (k,) float64
+        Variances of the estimates.
     effective : (k,) float64
         Units near each dose, by kernel and row weights alone: the squared sum of these divided by
         the sum of their squares. The weights f̄(A)/f̂(A | x) do not enter, so that the estimate may
@@ -62,6 +73,7 @@ class DoseCurve:
     doses: FloatArray
     estimates: FloatArray
     influence: FloatArray
+    variance: FloatArray
     effective: FloatArray
     bandwidth: float
     n_bounded: int
@@ -69,12 +81,7 @@ class DoseCurve:
     @property
     def standard_errors(self) -> FloatArray:
         """Standard errors of the estimates, shape (k,); NaN where too few units decide."""
-        return np.where(self.effective >= FEWEST, np.sqrt(self._variance), np.nan)
-
-    @property
-    def _variance(self) -> FloatArray:
-        variance: FloatArray = np.mean(self.influence**2, axis=0) / len(self.influence)
-        return variance
+        return np.where(self.effective >= FEWEST, np.sqrt(self.variance), np.nan)
 
     def over_repetitions(self, singles: Sequence[DoseCurve]) -> DoseCurve:
         """The same estimates, with the errors of a single repetition of the cross-fitting.
@@ -85,10 +92,9 @@ class DoseCurve:
             Curves from each repetition by itself, at the same doses.
         """
         variance = variance_over_repetitions(
-            self.estimates, [(single.estimates, single._variance) for single in singles]
+            self.estimates, [(single.estimates, single.variance) for single in singles]
         )
-        own = np.maximum(self._variance, np.finfo(float).tiny)
-        return dataclasses.replace(self, influence=self.influence * np.sqrt(variance / own))
+        return dataclasses.replace(self, variance=variance)
 
 
 def dose_support(nuisances: DoseNuisances, trim: float) -> tuple[float, float]:
@@ -123,28 +129,33 @@ def estimate_curve(
     clip : float
         Bound of the densities, see `stabilised_weights`.
     bandwidth : float, optional
-        By default chosen by leave-one-out cross-validation of the pseudo-outcomes.
+        By default chosen by leave-one-out cross-validation.
     """
     stabilised = stabilised_weights(nuisances, clip)
-    correction = stabilised.values * (nuisances.y - nuisances.mu)
-    weights = nuisances.unit_weights
+    residual, weights = nuisances.y - nuisances.mu, nuisances.unit_weights
     if bandwidth is None:
-        pseudo = correction + nuisances.average_mu(nuisances.dose)
+        balanced = mean_one(weights * stabilised.values, nuisances.n)
+        response = residual + nuisances.average_mu(nuisances.dose)
         inside = (nuisances.dose >= support[0]) & (nuisances.dose <= support[1])
-        bandwidth = cross_validated_bandwidth(nuisances.dose, pseudo, weights, inside)
+        bandwidth = cross_validated_bandwidth(nuisances.dose, response, balanced, inside)
     plug_in = nuisances.mu_at(doses)
     average = weights @ plug_in / nuisances.n
-    estimates, effective = np.empty(len(doses)), np.empty(len(doses))
+    estimates, variance, effective = (np.empty(len(doses)) for _ in range(3))
     # The average over the units is one part of the estimate, the local regression the other.
     influence: FloatArray = weights[:, None] * (plug_in - average)
     for k, dose in enumerate(doses):
         t = (nuisances.dose - dose) / bandwidth
         kernel = _kernel(t, weights)
-        value, own = _local_linear(t, correction, kernel)
-        estimates[k] = average[k] + value
-        influence[:, k] += own
+        line = _local_line(t, residual, kernel * stabilised.values)
+        own = np.mean((influence[:, k] + nuisances.n * line.shares * line.inflated) ** 2)
+        near = kernel @ line.residual**2 / kernel.sum()
+        given_weights = np.mean(influence[:, k] ** 2) + nuisances.n * near * np.sum(line.shares**2)
+        variance[k] = max(float(own), float(given_weights)) / nuisances.n
+        estimates[k] = average[k] + line.value
+        influence[:, k] += nuisances.n * line.shares * line.residual
         effective[k] = kernel.sum() ** 2 / np.sum(kernel**2)
-    return DoseCurve(doses, estimates, influence, effective, bandwidth, stabilised.n_bounded)
+    n_bounded = stabilised.n_bounded
+    return DoseCurve(doses, estimates, influence, variance, effective, bandwidth, n_bounded)
 
 
 def _kernel(t: FloatArray, weights: FloatArray) -> FloatArray:
@@ -156,22 +167,42 @@ def _kernel(t: FloatArray, weights: FloatArray) -> FloatArray:
     return values
 
 
-def _local_linear(
-    t: FloatArray, response: FloatArray, kernel: FloatArray
-) -> tuple[float, FloatArray]:
-    """Intercept of a kernel-weighted line at distance t = 0, and its influence values (n,)."""
-    s0, s1, s2 = kernel.sum(), kernel @ t, kernel @ t**2
+@dataclass(frozen=True, slots=True)
+class _LocalLine:
+    """A weighted line at a dose.
+
+    Parameters
+    ----------
+    value : float
+        Its value there: the sum of shares times responses.
+    shares : (n,) float64
+        What a response counts for.
+    residual, inflated : (n,) float64
+        Responses minus this line, and these over √(1 - leverage).
+    """
+
+    value: float
+    shares: FloatArray
+    residual: FloatArray
+    inflated: FloatArray
+
+
+def _local_line(t: FloatArray, response: FloatArray, weights: FloatArray) -> _LocalLine:
+    """The line through responses (n,) with these weights (n,), at distance t = 0."""
+    s0, s1, s2 = weights.sum(), weights @ t, weights @ t**2
     determinant = s0 * s2 - s1**2
     if not determinant > 1e-10 * s0 * max(float(s2), np.finfo(float).tiny):
         # All units within reach have one dose: their mean is what a line through it would give.
-        value = float(kernel @ response / s0)
-        return value, len(t) * kernel * (response - value) / s0
-    r0, r1 = kernel @ response, kernel @ (t * response)
-    intercept, slope = (s2 * r0 - s1 * r1) / determinant, (s0 * r1 - s1 * r0) / determinant
-    residual = response - intercept - slope * t
-    # e1' D^-1 g_i K_i (residual_i), scaled so that the mean of squares is n times the variance.
-    influence = len(t) * kernel * (s2 - s1 * t) / determinant * residual
-    return float(intercept), influence
+        shares = leverage = weights / s0
+        slope = 0.0
+    else:
+        shares = weights * (s2 - s1 * t) / determinant
+        leverage = weights * (s2 - 2 * s1 * t + s0 * t**2) / determinant
+        slope = float(weights @ ((s0 * t - s1) * response) / determinant)
+    value = float(shares @ response)
+    residual = response - value - slope * t
+    inflated = residual / np.sqrt(np.maximum(1 - leverage, _LEAST_LEFT))
+    return _LocalLine(value, shares, residual, inflated)
 
 
 def cross_validated_bandwidth(
@@ -217,6 +248,6 @@ def cross_validated_bandwidth(
         fitted = np.interp(dose, centres, (s2 * r0 - s1 * r1) / determinant)
         # What a unit's own outcome contributes to its fitted value.
         own = weights * np.interp(dose, centres, s2 / determinant)
-        left_out = (response - fitted) / np.maximum(1 - own, 0.1)
+        left_out = (response - fitted) / np.maximum(1 - own, _LEAST_LEFT)
         errors.append(float(np.mean((weights * left_out**2)[judged])))
     return float(candidates[int(np.argmin(errors))])

@@ -63,6 +63,8 @@ class DoseNuisances:
         Sampling weights; their scale is irrelevant. None: every unit counts the same.
     fold : (n,) int64
         Fold in which the unit was held out; 0 for all without cross-fitting.
+    spread_terms : (n, k) float64 or None
+        What log v̂(x) is linear in with estimated coefficients, beside a constant. None: nothing.
 
     Raises
     ------
@@ -83,12 +85,15 @@ class DoseNuisances:
     mu_grid: FloatArray
     weights: FloatArray | None
     fold: IntArray
+    spread_terms: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
         vectors = ("dose", "mu", "slope", "mean", "variance", "weights", "fold")
         expected: dict[str, tuple[int, ...]] = dict.fromkeys(vectors, (n,))
         expected |= {"mu_grid": (n, len(self.grid))}
+        if self.spread_terms is not None:
+            expected["spread_terms"] = (n, self.spread_terms.shape[-1])
         for name, shape in expected.items():
             value = getattr(self, name)
             if value is not None and value.shape != shape:

@@ -1,16 +1,16 @@
 """Slopes for every covariate: the outcome is cleared of what the models leave of it linearly.
 
 No model holds every covariate that the analyst named. One that matters a little is missed by every
-test, and many of them together are a bias. So all of them get slopes, where rows allow: the residuals
+test, and many of them together are a bias. So all of them get slopes, where rows allow: residuals
 y - μ̂_A(x) are regressed on arms and covariates z with weights 1/p̂_A(x), and what is found,
 α̂_a + γ̂_a'(z - z̄), joins the outcome model. With everything linear this is regression adjustment,
 with slopes of found covariates alone the double selection of Belloni, Chernozhukov and Hansen.
 
-Seen from the weights, it is calibration: the estimate is a weighted mean of residuals, and its total
-weights, those of the propensities minus what the slopes take from them, sum to one in every arm and
-give every z the mean z̄. The slopes' own error is in the influence function. Slopes are common to the
-arms; those of covariates that a model found differ between arms, if every arm has rows enough, so
-that the potential-outcome means are right, too, where effects depend on them.
+Seen from the weights, it is calibration: the estimate is a weighted mean of residuals, and its
+total weights, those of the propensities minus what the slopes take from them, sum to one in every
+arm and give every z the mean z̄. The slopes' own error is in the influence function. Slopes are
+common to the arms; those of covariates that a model found differ between arms, if every arm has
+rows enough, so that potential-outcome means are right, too, where effects depend on them.
 """
 
 from __future__ import annotations

@@ -5,6 +5,18 @@
 α is the Riesz representer: E[α g(A, X)] = E ∂g/∂a (A, X) for every smooth g. Integration by parts
 gives α = -∂ log f(A | X)/∂a; that is (A - m(X))/v(X) where the dose is gaussian given the
 covariates.
+
+The scale of the dose's residuals, and the shape of their density, are estimated from the same
+units, and the estimate depends on them unless the outcome model is right. With s_i the fitted score
+of the density, ê_i = A_i - m̂(x_i) and r_i = y_i - μ̂(A_i, x_i), the correction of the plug-in is
+
+    κ̂ = Σ s_i r_i / Σ s_i ê_i,
+
+a ratio that no scale enters: the denominator is its estimate, and linearising the ratio gives the
+influence value α̂_i (r_i - κ̂ ê_i). So a residual counts by what the correction itself leaves of it.
+If s_i depends on estimated numbers β (values of the score at knots, coefficients of log v(x)),
+their influence values enter with the gradient ∂κ̂/∂β = mean(∂s_i/∂β (r_i - κ̂ ê_i)) / mean(s_i ê_i).
+A factor common to all v(x_i) changes nothing: the shape is fitted to what it leaves.
 """
 
 from __future__ import annotations
@@ -12,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.dispersion import coefficient_influence
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
 
@@ -47,11 +60,14 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     Effects
         The one effect "AME".
     """
-    residual = nuisances.y - nuisances.mu
-    scores = nuisances.slope + riesz_representer(nuisances) * residual
-    weights = nuisances.unit_weights
-    estimate = float(np.mean(weights * scores))
-    influence: FloatArray = weights * (scores - estimate)
+    weights, residual = nuisances.unit_weights, nuisances.y - nuisances.mu
+    representer = riesz_representer(nuisances)
+    plug_in = float(np.mean(weights * nuisances.slope))
+    correction = float(np.mean(weights * representer * residual))
+    left = residual - correction * nuisances.surprise
+    influence: FloatArray = weights * (nuisances.slope - plug_in + representer * left)
+    influence += _influence_of_density(nuisances, left)
+    estimate = plug_in + correction
     return Effects(
         names=(NAME,),
         n_contrasts=1,
@@ -62,3 +78,32 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
         clip=clip,
         variance_kind="influence",
     )
+
+
+def _influence_of_density(nuisances: DoseNuisances, left: FloatArray) -> FloatArray:
+    """What the estimated density of the dose adds to the influence values, shape (n,).
+
+    Parameters
+    ----------
+    nuisances : DoseNuisances
+        Data and nuisances.
+    left : (n,) float64
+        Residuals of the outcome without what the correction explains of them, r - κ̂ ê.
+    """
+    n, weights, spread = nuisances.n, nuisances.unit_weights, np.sqrt(nuisances.variance)
+    standardised = nuisances.surprise / spread
+    matching = nuisances.residual_density.matching(standardised, weights)
+    # Derivatives of κ̂: in the score ψ of each unit, in the score's values at the knots.
+    moment = np.mean(weights * nuisances.score * nuisances.surprise)
+    in_scores = weights * left / (spread * n * moment)
+    in_values = in_scores @ matching.basis
+    if not nuisances.residual_density.estimated:
+        in_values = np.zeros_like(in_values)
+    influence: FloatArray = matching.influence @ in_values
+    if nuisances.spread_terms is not None:
+        # A larger log v(x_i) divides residual and score of a unit, and so moves the matched score.
+        own = -0.5 * in_scores * (matching.score + standardised * matching.slope)
+        in_log_variance = own + matching.stretch @ in_values / n
+        coefficients = coefficient_influence(standardised**2, nuisances.spread_terms, weights)
+        influence += coefficients @ (in_log_variance @ nuisances.spread_terms)
+    return influence

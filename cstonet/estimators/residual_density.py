@@ -35,6 +35,29 @@ _POINTS, _REACH = 4001, 4.0
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreMatching:
+    """How a score ψ, given by k values at knots, depends on n units.
+
+    Parameters
+    ----------
+    score, slope : (n,) float64
+        ψ(r_i), and ψ'(r_i).
+    basis : (n, k) float64
+        Derivatives of the units' scores in the k values.
+    influence : (n, k) float64
+        Influence values of the k values.
+    stretch : (n, k) float64
+        n times their derivatives in log v(x_i), by which a unit's residual shrinks.
+    """
+
+    score: FloatArray
+    slope: FloatArray
+    basis: FloatArray
+    influence: FloatArray
+    stretch: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class ResidualDensity:
     """A density by the values of its score at the knots of a natural cubic spline.
 
@@ -48,6 +71,8 @@ class ResidualDensity:
         Whether the score is a line.
     pvalue : float
         Of the hypothesis that the density is gaussian.
+    estimated : bool
+        Whether the scores come from data, and have sampling errors.
     """
 
     knots: FloatArray
@@ -55,12 +80,13 @@ class ResidualDensity:
     log_constant: float
     gaussian: bool
     pvalue: float
+    estimated: bool = True
 
     @classmethod
     def standard_normal(cls) -> ResidualDensity:
         """The standard normal density, whose score is r."""
         ends = np.array([-1.0, 1.0])
-        return cls(ends, ends, -0.5 * (math.log(2 * math.pi) + 1), True, 1.0)
+        return cls(ends, ends, -0.5 * (math.log(2 * math.pi) + 1), True, 1.0, estimated=False)
 
     def score(self, r: FloatArray) -> FloatArray:
         """ψ(r), any shape."""
@@ -69,6 +95,32 @@ class ResidualDensity:
         values: FloatArray = spline(inside)
         values = np.where(r < self.knots[0], low[0] + low[1] * (r - self.knots[0]), values)
         return np.where(r > self.knots[-1], high[0] + high[1] * (r - self.knots[-1]), values)
+
+    def matching(self, r: FloatArray, weights: FloatArray) -> ScoreMatching:
+        """How ψ depends on its values at the knots, and these on the units.
+
+        Parameters
+        ----------
+        r : (n,) float64
+            The standardised residuals that the density was fitted to.
+        weights : (n,) float64
+            Row weights with mean one.
+        """
+        values, slopes = _basis(r, self.knots)
+        score, slope = values @ self.scores, slopes @ self.scores
+        splines = _natural_spline(self.knots, np.eye(len(self.knots)))
+        curvatures = splines(np.clip(r, *self._ends()), 2)
+        inverse = np.linalg.pinv((values * weights[:, None]).T @ values / len(r), hermitian=True)
+        # Score matching solves mean(h ψ - h') = 0 for every h of the basis, at r = ê / sqrt(v).
+        moments = slopes - values * score[:, None]
+        stretched = slopes * score[:, None] + values * slope[:, None] - curvatures
+        return ScoreMatching(
+            score=score,
+            slope=slope,
+            basis=values,
+            influence=(weights[:, None] * moments) @ inverse,
+            stretch=((0.5 * weights * r)[:, None] * stretched) @ inverse,
+        )
 
     def density(self, r: FloatArray) -> FloatArray:
         """g(r), any shape."""

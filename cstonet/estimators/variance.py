@@ -68,9 +68,9 @@ MANY_DEGREES = 100.0
 class WeightSpread:
     """Over how many units the errors behind c estimates are spread, units added in blocks.
 
-    With weights v_i of independent errors of one variance, the estimate of the variance, Σ v_i² e_i²,
-    has (Σ v_i²)² / Σ v_i⁴ degrees of freedom (Satterthwaite), less one for a mean. In an arm of nine
-    that are eight, however large the other arm is.
+    With weights v_i of independent errors of one variance, the variance that is estimated by
+    Σ v_i² e_i² has (Σ v_i²)² / Σ v_i⁴ degrees of freedom (Satterthwaite), less one for a mean. In
+    an arm of nine these are eight, however large the other arm is.
     """
 
     def __init__(self, estimates: int) -> None:

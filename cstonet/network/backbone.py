@@ -9,6 +9,7 @@ what is left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,10 +79,21 @@ class Backbone:
         Log-odds of the levels against the reference.
     outcome : LinearPredictor
         In network units, or log-odds.
+    assignment : tuple of LinearPredictor, length L-1
+        Log-odds of the levels given all covariates, as far as they are at hand: not those of the
+        weights, but what tells how well covariates separate the arms.
     """
 
     treatment: tuple[LinearPredictor, ...]
     outcome: LinearPredictor
+    assignment: tuple[LinearPredictor, ...]
+
+    def assignment_odds(self, data: Covariates, rows: NDArray[np.int64]) -> FloatArray:
+        """Log-odds of all levels but the first, given all covariates, of m rows; (m, L-1)."""
+        nothing = np.zeros((len(rows), len(self.assignment)))
+        return np.column_stack(
+            [unit.at(data.gather(rows, unit.columns), nothing) for unit in self.assignment]
+        )
 
     def at_levels(self, data: Covariates, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Offsets of the visible units of m rows under every level, shape (L, m, L)."""
@@ -114,7 +126,9 @@ class FittedBackbone:
     offset: NDArray[np.float32]
 
 
-def fit_backbone(data: TrainingData, place: Workplace, used: Structure) -> FittedBackbone:
+def fit_backbone(
+    data: TrainingData, place: Workplace, used: Structure, found: Structure
+) -> FittedBackbone:
     """Fit the linear parts on the known rows of a fold.
 
     Parameters
@@ -127,16 +141,18 @@ def fit_backbone(data: TrainingData, place: Workplace, used: Structure) -> Fitte
         Covariates that the networks of the fold use. The treatment has slopes of its own alone,
         the outcome also of the others, as far as these are at hand: of those with the largest
         scores, where they are many.
+    found
+        Those that were found for each model.
     """
     fitter = _Fitter(data, place)
     width = data.visible.shape[1] - 1
     offset = np.zeros(data.visible.shape, dtype=np.float32)
-    treatment = []
-    for unit in range(width):
-        predictor = fitter.treatment(unit, used.treatment, offset[:, unit])
-        treatment.append(predictor)
+    treatment = tuple(
+        fitter.treatment(unit, used.treatment, offset[:, unit]) for unit in range(width)
+    )
     outcome = fitter.outcome(used.outcome, offset[:, width])
-    return FittedBackbone(Backbone(tuple(treatment), outcome), offset)
+    assignment = tuple(fitter.assignment(unit, found.treatment) for unit in range(width))
+    return FittedBackbone(Backbone(treatment, outcome, assignment), offset)
 
 
 class _Fitter:
@@ -161,19 +177,35 @@ class _Fitter:
 
         Fills in the offsets (n,) of the known rows.
         """
-        columns = np.array(sorted(support), dtype=np.int64)
-        one = np.ones((len(self._rows), 1))
-        x = self._gather(columns)
-        terms = _terms((one, -1), (x, _FOUND))
+        found = np.array(sorted(support), dtype=np.int64)
+        nobody = np.empty((_PARTS + 1, 0), dtype=np.int64)
+        predictor, fitted = self._log_odds(unit, found, nobody)
+        return self._filled(predictor, fitted, offset)
+
+    def assignment(self, unit: int, support: tuple[int, ...]) -> LinearPredictor:
+        """The same given all covariates, those found for the treatment first."""
+        found = np.array(sorted(support), dtype=np.int64)
+        others = self._others(found, self._received[:, unit], self._received[:, :0])
+        return self._log_odds(unit, found, others)[0]
+
+    def _log_odds(
+        self, unit: int, found: NDArray[np.int64], others: NDArray[np.int64]
+    ) -> tuple[LinearPredictor, Regression]:
+        """Log-odds of a level against the reference on covariates found (f,) and others (6, k)."""
+        one, own = np.ones((len(self._rows), 1)), self._gather(found)
+
+        def terms(chosen: NDArray[np.int64]) -> Terms:
+            return _terms((one, -1), (own, _FOUND), (self._gather(chosen), _OTHERS))
+
         elsewhere = np.delete(self._received, unit, axis=1).sum(axis=1)
         fitted = regress(
-            [terms] * (_PARTS + 1),
+            _by_part(others, terms),
             self._received[:, unit],
             self._weights * (1 - elsewhere),
             self._parts,
             "logit",
         )
-        width = self._received.shape[1]
+        width, columns = self._received.shape[1], np.concatenate([found, others[-1]])
         predictor = LinearPredictor(
             columns,
             float(fitted.coefficients[0]),
@@ -181,7 +213,7 @@ class _Fitter:
             fitted.coefficients[1:],
             np.zeros((width, len(columns))),
         )
-        return self._filled(predictor, fitted, offset)
+        return predictor, fitted
 
     def outcome(self, support: tuple[int, ...], offset: NDArray[np.float32]) -> LinearPredictor:
         """The outcome given treatment and covariates. Fills in the offsets (n,) of known rows."""
@@ -201,10 +233,7 @@ class _Fitter:
             products = [(arm[:, None] * interacting, _BY_ARM) for arm in arms.T]
             return _terms((first, -1), (own, _FOUND), (x, _OTHERS), *products)
 
-        # Where all others enter, every part has the same.
-        same = bool((others == others[:1]).all())
-        each = [terms(others[-1])] * (_PARTS + 1) if same else [terms(part) for part in others]
-        fitted = regress(each, response, self._weights, self._parts, link)
+        fitted = regress(_by_part(others, terms), response, self._weights, self._parts, link)
         return self._filled(
             self._predictor(fitted, np.concatenate([found, others[-1]]), mean), fitted, offset
         )
@@ -268,6 +297,13 @@ class _Fitter:
 
     def _gather(self, columns: NDArray[np.int64]) -> FloatArray:
         return self._data.covariates.gather(self._rows, columns).astype(np.float64)
+
+
+def _by_part(others: NDArray[np.int64], terms: Callable[[NDArray[np.int64]], Terms]) -> list[Terms]:
+    """Terms with the others (parts + 1, k) of each part; one for all where these are the same."""
+    if bool((others == others[:1]).all()):
+        return [terms(others[-1])] * len(others)
+    return [terms(part) for part in others]
 
 
 def _terms(*groups: tuple[FloatArray, int]) -> Terms:

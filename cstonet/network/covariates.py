@@ -169,12 +169,26 @@ class FoldCovariates:
         return Explained(others, slopes.astype(np.float32)), mean_squares
 
     def statistics_beyond(
-        self, products: Products, covariates: NDArray[np.int64], others: NDArray[np.int64]
+        self,
+        products: Products,
+        covariates: NDArray[np.int64],
+        others: NDArray[np.int64],
+        *,
+        squares: bool = True,
     ) -> NDArray[np.float32]:
-        """Scores (2, q, k) of what other covariates do not explain of some, and of its square."""
+        """Scores (2, q, k) of what other covariates do not explain of some, and of its square.
+
+        Without the squares, (1, q, k).
+        """
         explained, mean_squares = self.explained(covariates, others)
         return self.covariates.score_statistics(
-            self.rows, products, mean_squares, covariates, self._threads, self._stop, explained
+            self.rows,
+            products,
+            mean_squares if squares else None,
+            covariates,
+            self._threads,
+            self._stop,
+            explained,
         )
 
     def statistics(
@@ -189,6 +203,14 @@ class FoldCovariates:
             self._threads,
             self._stop,
         )
+
+    def sums(self, products: Products, covariates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Σ g x and Σ g² x² of some covariates x with every column g, (2, q, k)."""
+        sums = self.covariates.score_sums(
+            self.rows, products, None, covariates, self._threads, self._stop
+        )
+        own: NDArray[np.float64] = sums[0]
+        return own
 
     def moments(self, products: Products) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and variances of the columns of products, (k,) each."""

@@ -2,9 +2,9 @@
 
 A fold has three predictors of every visible unit: its linear part alone, a network that learned
 what the linear part leaves, and networks without one. The first is best where there is nothing else
-to learn, the last where a function is no sum of a linear one and a simpler one. They are mixed on the
-scale of the linear predictor, η = Σ_k v_k η_k, with weights v_k ≥ 0 that sum to one, chosen by the
-likelihood of rows that the fold did not train on: two numbers for the treatment and two for the
+to learn, the last where a function is no sum of a linear one and a simpler one. They are mixed on
+the scale of the linear predictor, η = Σ_k v_k η_k, with weights v_k ≥ 0 that sum to one, chosen by
+the likelihood of rows that the fold did not train on: two numbers for the treatment and two for the
 outcome, from all rows, overfit nothing.
 """
 

@@ -14,7 +14,7 @@ from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import ArmsKind
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.linear_terms import linear_terms
-from cstonet.estimators.nuisances import Clip, Columns, FloatArray, arm_weights
+from cstonet.estimators.nuisances import Clip, FloatArray, arm_weights
 from cstonet.estimators.unit_blocks import unit_blocks
 
 if TYPE_CHECKING:
@@ -177,41 +177,3 @@ def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) 
                 smd = np.zeros_like(difference)
                 differences.append(np.divide(difference, scale, out=smd, where=difference != 0))
     return np.column_stack(differences)
-
-
-def arm_separation(nuisances: Nuisances) -> float:
-    """Probability that a unit of an arm has the larger propensity for it than a unit of another.
-
-    The area under the ROC curve, of the arm where it is largest: 0.5 if the covariates say nothing
-    about the treatment, 1 if they separate an arm from the others. Covariates with linear terms
-    count by a linear score of them and the propensity.
-    """
-    areas = []
-    for arm in range(nuisances.n_levels):
-        members = nuisances.treatment == arm
-        score = nuisances.propensity[:, arm]
-        if nuisances.linear is not None:
-            score = _linear_score(score, nuisances.linear, members)
-        n_members = int(members.sum())
-        excess = pd.Series(score).rank().to_numpy()[members].sum() - n_members * (n_members + 1) / 2
-        areas.append(float(excess / (n_members * int((~members).sum()))))
-    return max(areas)
-
-
-def _linear_score(
-    propensity: FloatArray, linear: Columns, members: NDArray[np.bool_]
-) -> FloatArray:
-    """Least-squares prediction (n,) of who is a member, from the propensity and linear (n, k)."""
-
-    def features(rows: slice) -> FloatArray:
-        own = propensity[rows]
-        return np.column_stack([np.ones(len(own)), own, linear[rows]])
-
-    # The triangular factor of all rows, from that of the rows before and the next block.
-    width = linear.shape[1] + 3
-    factor = np.empty((0, width))
-    for rows in row_blocks(len(propensity)):
-        block = np.column_stack([features(rows), members[rows]])
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, block]), mode="r"))
-    slopes = np.linalg.lstsq(factor[:, :-1], factor[:, -1], rcond=None)[0]
-    return np.concatenate([features(rows) @ slopes for rows in row_blocks(len(propensity))])

@@ -41,6 +41,29 @@ def critical_values(effects: Effects, alpha: float) -> FloatArray:
     return quantiles
 
 
+def half_widths(effects: Effects, critical: FloatArray) -> FloatArray:
+    """Half the lengths of confidence intervals, shape (k,): error, and what extrapolation hides.
+
+    Parameters
+    ----------
+    effects : Effects
+        k effects.
+    critical : (k,) float64
+        Critical values, see `critical_values`.
+    """
+    half: FloatArray = critical * effects.standard_errors
+    return half if effects.bias is None else half + effects.bias
+
+
+def studentised(effects: Effects) -> FloatArray:
+    """Estimates over their errors, shape (k,), less what extrapolation could have added."""
+    bias = np.zeros(len(effects.names)) if effects.bias is None else effects.bias
+    least = np.sign(effects.estimates) * np.maximum(np.abs(effects.estimates) - bias, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z: FloatArray = np.divide(least, effects.standard_errors)
+    return z
+
+
 def two_sided(effects: Effects, z: FloatArray) -> FloatArray:
     """Two-sided p-values of studentised estimates, shape (k,)."""
     if effects.freedom is None:
@@ -83,9 +106,8 @@ class Effect:
         position = effects.names.index(name)
         estimate = float(effects.estimates[position])
         se = float(effects.standard_errors[position])
-        half = float(critical_values(effects, alpha)[position]) * se
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.divide(effects.estimates, effects.standard_errors)
+        half = float(half_widths(effects, critical_values(effects, alpha))[position])
+        z = studentised(effects)
         return cls(
             name=name,
             estimate=estimate,
@@ -234,7 +256,7 @@ class EffectInference:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of the hypotheses that each effect is zero."""
-        return self._series(two_sided(self.effects, np.asarray(self.tvalues, dtype=np.float64)))
+        return self._series(two_sided(self.effects, studentised(self.effects)))
 
     def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> pd.DataFrame:
         """Confidence limits, normal approximation; from Student's t where values were imputed.
@@ -261,7 +283,7 @@ class EffectInference:
             first_mean = self.effects.n_contrasts
             for family in (slice(0, first_mean), slice(first_mean, None)):
                 critical[family] = self._largest(family, alpha)
-        half = critical * self.effects.standard_errors
+        half = half_widths(self.effects, critical)
         limits = np.column_stack([self.effects.estimates - half, self.effects.estimates + half])
         return pd.DataFrame(limits, index=list(self.effects.names))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.products import Kind, Products, SlopeNetwork
+from cstonet.search.projection import OwnDirections
 
 # A direction whose size is below this share of a typical one carries no information.
 NEGLIGIBLE = 1e-6
@@ -75,17 +76,34 @@ class Scored:
         Those of hidden units; None: there are none.
     members
         Covariates whose products with new ones are tested.
+    own
+        Directions of the fitted model, which scores of simple effects are taken off; None: scores
+        are those of the residuals as they are.
     """
 
     residual: NDArray[np.float64]
     modifiers: NDArray[np.float32] | None = None
     slopes: FirstLayerSlopes | None = None
     members: tuple[int, ...] = ()
+    own: OwnDirections | None = None
+
+    def weighted(self, weights: NDArray[np.float64]) -> Scored:
+        """The same where rows count with weights (m,)."""
+        own = self.own
+        if own is not None:
+            own = replace(own, information=own.information * weights)
+        return replace(self, residual=self.residual * weights, own=own)
 
     @property
     def main(self) -> int:
         """How many directions, from the first, are those of simple effects."""
         return 1 if self.modifiers is None else 1 + self.modifiers.shape[1]
+
+    @property
+    def simple(self) -> NDArray[np.float32]:
+        """The directions of simple effects, (m, main)."""
+        one = np.ones((len(self.residual), 1), dtype=np.float32)
+        return one if self.modifiers is None else np.hstack([one, self.modifiers])
 
 
 def products_of(predictors: Sequence[Scored]) -> Products:

@@ -12,22 +12,37 @@ from numpy.typing import NDArray
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.products import Kind
 from cstonet.search.predictors import NEGLIGIBLE, Scored, products_of
+from cstonet.search.projection import projected_scores
 
 # Effects that are put back side by side, in one pass over the covariates.
 _EFFECTS_AT_ONCE = 8
 # Covariates that are scored again after an admission, out of those that stood out before it.
 _MOST_LEADERS = 200
+# A few covariates are scored off the model's own directions as they are asked for. Of many those
+# that stand out a little without, in simple effects or in any of many directions: one below could
+# pass a bar of twice as much only if the model explains three quarters of it.
+_FEW, _STANDS_OUT, _STANDS_OUT_OF_MANY = 32, 2.0, 3.0
 
 
 def threshold(tests: int, rows: int, margin: float = 0.0) -> float:
     """Critical value of the largest of ``tests`` scores on ``rows`` rows.
 
     The largest of m standard normals exceeds sqrt(2 log m) with probability near
-    1/sqrt(4π log m); ``margin`` standard deviations more make that rarer, and leave room for
-    scores that are correlated with a true covariate's. However few the tests, a score must pay
-    what the BIC asks for one weight: z² > log n.
+    1/sqrt(4π log m); ``margin`` standard deviations more make that rarer. However few the tests, a
+    score must pay the least that a consistent criterion asks for one weight, Hannan and Quinn's:
+    z² > 2 log log n.
     """
-    return max(math.sqrt(2 * math.log(max(tests, 1))) + margin, math.sqrt(math.log(rows)))
+    few = 2 * math.log(max(math.log(max(rows, 2)), 1))
+    return math.sqrt(max(2 * math.log(max(tests, 1)), few)) + margin
+
+
+def _leading(z: NDArray[np.float32], columns: NDArray[np.int64], bar: float) -> NDArray[np.int64]:
+    """Places of covariates, of few all, that stand out in some of the columns of |z| (q, k)."""
+    if len(columns) == 0 or len(z) <= _FEW:
+        return np.arange(len(z) if len(columns) else 0)
+    largest = np.maximum.reduce([z[:, k] for k in columns])
+    leading = np.flatnonzero(largest > bar)
+    return np.sort(leading[np.argsort(-largest[leading], kind="stable")[:_MOST_LEADERS]])
 
 
 def constant(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -84,6 +99,8 @@ class ScoreTests:
 
     def __init__(self, covariates: FoldCovariates, predictors: Sequence[Scored]) -> None:
         self._covariates = covariates
+        self._predictors = tuple(predictors)
+        self._admitted: tuple[int, ...] = ()
         self._residuals = [predictor.residual.copy() for predictor in predictors]
         self._products = products_of(predictors)
         # Of every direction: the predictor it belongs to, and whether it is a simple effect's.
@@ -101,14 +118,68 @@ class ScoreTests:
         """Linear and square, in the directions of simple effects."""
         return 2 * int(self._main.sum())
 
-    def statistics(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction."""
-        products = self._products.with_residuals(np.column_stack(self._residuals))
+    def statistics(
+        self, covariates: NDArray[np.int64], directions: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Scores z of some covariates, shape (2, q, k): of x and of x², in every direction or some.
+
+        As they are: not taken off the directions of the model.
+        """
+        chosen = self._products if directions is None else self._products.only(directions)
+        products = chosen.with_residuals(np.column_stack(self._residuals))
         return self._covariates.statistics(products, covariates)
 
-    def _magnitudes(self, covariates: NDArray[np.int64]) -> NDArray[np.float32]:
-        z = self.statistics(covariates)
-        return np.abs(z, out=z)  # in place: there are millions at high p
+    def projected(self, covariates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Scores of x of some covariates in the directions of simple effects, (q, main).
+
+        They are taken off the directions of the model, and of what was admitted, where a predictor
+        says which these are.
+        """
+        simple = self._products.only(np.flatnonzero(self._main))
+        z = np.zeros((len(covariates), len(simple.table)))
+        if any(predictor.own is None for predictor in self._predictors):
+            products = simple.with_residuals(np.column_stack(self._residuals))
+            z[:] = self._covariates.statistics(products, covariates, squares=False)[0]
+        first = 0
+        for predictor, residual in zip(self._predictors, self._residuals, strict=True):
+            own, end = predictor.own, first + predictor.main
+            if own is not None:
+                own = replace(own, inside=(*own.inside, *self._admitted))
+                z[:, first:end] = projected_scores(
+                    self._covariates, covariates, residual, predictor.simple, own
+                )
+            first = end
+        return z
+
+    def _magnitudes(
+        self, covariates: NDArray[np.int64], *, simple_only: bool = False
+    ) -> NDArray[np.float32]:
+        """|z| of some covariates, (2, q, k), those of x off the model's directions.
+
+        With ``simple_only``, those of other directions are zero.
+        """
+        simple, others = np.flatnonzero(self._main), np.flatnonzero(~self._main)
+        if simple_only:
+            z = np.zeros((2, len(covariates), len(self._main)), dtype=np.float32)
+            z[:, :, simple] = np.abs(self.statistics(covariates, simple))
+        else:
+            z = self.statistics(covariates)
+            np.abs(z, out=z)  # in place: there are millions at high p
+        own = next((p.own for p in self._predictors if p.own is not None), None)
+        if own is None:
+            return z
+        leading = _leading(z[0], simple, _STANDS_OUT)
+        if len(leading):
+            z[0][np.ix_(leading, simple)] = np.abs(self.projected(covariates[leading]))
+        leading = _leading(z[0], others[:0] if simple_only else others, _STANDS_OUT_OF_MANY)
+        inside = np.array([*own.inside, *self._admitted], dtype=np.int64)
+        if len(leading) and len(inside):
+            products = self._products.only(others).with_residuals(np.column_stack(self._residuals))
+            beyond = self._covariates.statistics_beyond(
+                products, covariates[leading], inside, squares=False
+            )
+            z[0][np.ix_(leading, others)] = np.abs(beyond[0])
+        return z
 
     def largest(self, covariates: Sequence[int] | NDArray[np.int64] | None = None) -> Largest:
         """Largest |z| of some covariates, by default of all."""
@@ -168,9 +239,10 @@ class ScoreTests:
         tested = tested[~np.isin(tested, inside)]
         if len(tested) == 0:
             return admitted
-        z = self._magnitudes(tested)
+        simple_only = not np.isfinite(critical.overall).any()
+        z = self._magnitudes(tested, simple_only=simple_only)
         largest = self._largest(z)
-        if len(tested) + len(set(inside)) == self._covariates.columns:
+        if not simple_only and len(tested) + len(set(inside)) == self._covariates.columns:
             self.outside = self._spread(largest, tested)
         # What does not stand out now may do so once the admitted are fitted: in another round.
         excess = largest.excess(critical.of(tested))
@@ -190,7 +262,7 @@ class ScoreTests:
             tested = np.delete(tested, k)
             if len(admitted) == most or len(tested) == 0:
                 break
-            z = self._magnitudes(tested)
+            z = self._magnitudes(tested, simple_only=simple_only)
         return admitted
 
     def settle(self) -> None:
@@ -273,8 +345,11 @@ class ScoreTests:
         if len(inside) == 0 or len(tested) == 0:
             return
         products = self._products.with_residuals(np.column_stack(self._residuals))
-        beyond = self._covariates.statistics_beyond(products, tested, inside)
-        np.minimum(z, np.abs(beyond), out=z)
+        beyond = np.abs(self._covariates.statistics_beyond(products, tested, inside))
+        for k, (owner, main) in enumerate(zip(self._owner, self._main, strict=True)):
+            if main and self._predictors[owner].own is not None:
+                beyond[0, :, k] = np.inf  # off the model's directions already
+        np.minimum(z, beyond, out=z)
 
     def _empty(self, covariate: int) -> NDArray[np.bool_]:
         """Which features of a covariate say nothing about it, shape (2, k).
@@ -307,6 +382,7 @@ class ScoreTests:
 
     def _clear(self, covariate: int, z: NDArray[np.float32]) -> None:
         """Regress every residual on the strongest feature of a covariate."""
+        self._admitted += (covariate,)
         power, direction = np.unravel_index(int(np.argmax(z)), z.shape)
         x = self._covariates.values(covariate)
         feature = x if power == 0 else x**2 - np.mean(x**2)

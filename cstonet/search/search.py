@@ -11,8 +11,9 @@ grow
     matter, and the largest score of many proxies is larger than the score of a true cause.
 prune
     Drop a covariate that would not be admitted again if it were left out, now that it is one of
-    few. Tested from the last admitted backwards, until three in a row have proved needed: false
-    ones come late, when little is left to explain.
+    few. Tested from the last admitted backwards: false ones come late, when little is left to
+    explain. Once three in a row have proved needed, only those are tested that came in with a
+    score that others could have explained.
 
 When neither finds anything, covariates that move the *ranks* of the outcome's residuals, or of
 their sizes, are tried once: a pure interaction has no other trace than the spread it makes.
@@ -49,8 +50,13 @@ _JUDGEMENTS = ("grow", "try", "keep", "prune")
 _WITHOUT_DOUBT = 10.0
 # Covariates admitted per round: few while the support is small and residuals still mislead.
 _FIRST_ADMISSIONS, _GROWTH = 2, 3
-# Pruning goes back from the last admitted and ends when so many in a row have proved needed.
+# How much more than the largest of few null scores is asked of covariates that a model holds.
+_MARGIN_AMONG_FEW = 0.2
+# Pruning goes back from the last admitted; once so many in a row have proved needed, it skips those
+# without doubt.
 _KEPT_IN_A_ROW = 3
+# Units of the rarest arm that a covariate of the treatment needs: scores of fewer are not normal.
+_ROWS_PER_COVARIATE = 10
 # How often a test at AIC's price of a parameter, z² > 2, is passed by chance.
 _AIC_SIZE = float(chdtrc(1, 2.0))
 
@@ -162,18 +168,9 @@ class StructureSearch:
         return Inclusion(treatment, outcome)
 
     def _leave_out(self, structure: Structure) -> None:
-        """Score covariates anew that were never left out, unless they were admitted without doubt.
-
-        A covariate may have come in for another one that was not yet there.
-        """
+        """Score covariates anew that are in doubt still: those that were tried last."""
         waiting = {
-            model: [
-                j
-                for j in _supports(structure, model)[0]
-                if j not in self._held(model)
-                and (model, j) not in self._kept
-                and self._judged[model, j].score < _WITHOUT_DOUBT
-            ]
+            model: [j for j in _supports(structure, model)[0] if self._is_doubted(model, j)]
             for model in self._scope.models
         }
         while any(waiting.values()):
@@ -236,6 +233,10 @@ class StructureSearch:
         tests = self._tests(working, model)
         support, other = _supports(structure, model)
         most = _FIRST_ADMISSIONS + len(support) // _GROWTH
+        if model == "treatment":
+            most = min(most, self._networks.rarest // _ROWS_PER_COVARIATE - len(support))
+            if most <= 0:
+                return ()
         closed = {*support, *(self._scope.barred if model == "treatment" else ())}
         shared = [j for j in dict.fromkeys((*other, *self._scope.familiar)) if j not in closed]
         confounders = self._nowhere()
@@ -276,9 +277,19 @@ class StructureSearch:
                     structure = _without(structure, model, covariate)
                     continue
                 kept[model] += 1
-                if kept[model] == _KEPT_IN_A_ROW:
-                    waiting[model].clear()
+                if kept[model] >= _KEPT_IN_A_ROW:
+                    waiting[model] = [j for j in waiting[model] if self._is_doubted(model, j)]
         return structure
+
+    def _is_doubted(self, model: Model, covariate: int) -> bool:
+        """Whether a covariate may have come in for another one that was not yet there.
+
+        Not if it has proved needed when it was left out, was admitted without doubt, or is held.
+        """
+        known = (model, covariate)
+        if covariate in self._held(model):
+            return False
+        return known not in self._kept and self._judged[known].score < _WITHOUT_DOUBT
 
     def _held(self, model: Model) -> tuple[int, ...]:
         """Covariates that a model never drops."""
@@ -368,7 +379,8 @@ class StructureSearch:
 
     def _among_few(self, tests_per_covariate: int, covariates: int) -> float:
         """Critical value among covariates that one of the models holds already."""
-        return threshold(covariates * tests_per_covariate, len(self._networks.rows))
+        tests = covariates * tests_per_covariate
+        return threshold(tests, len(self._networks.rows), _MARGIN_AMONG_FEW)
 
     def _tests(self, working: Working, model: Model) -> ScoreTests:
         parts = working.outcome if model == "outcome" else working.treatment

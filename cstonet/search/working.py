@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -19,6 +18,7 @@ from cstonet.network.trained import TrainedNetwork
 from cstonet.network.training import Carried, divergence_advice, train_starts
 from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.search.predictors import FirstLayerSlopes, Scored
+from cstonet.search.projection import OwnDirections
 from cstonet.search.scores import ScoreTests
 from cstonet.settings.options import TrainingOptions
 from cstonet.streams import Stream
@@ -27,6 +27,8 @@ from cstonet.streams import Stream
 _FIRST_SEARCH_START = 1_000_000
 # Directions x_s of the support's own members: products with new covariates.
 _MOST_PRODUCTS = 16
+# A probability that no model is more certain of, as far as the information of a row goes.
+_RARE = 1e-3
 
 
 class Pool(Protocol):
@@ -140,6 +142,14 @@ class WorkingNetworks(Generic[PoolT]):
         self._kept = self._covariates = None
 
     @property
+    def rarest(self) -> int:
+        """Units of the smallest arm among the fold's rows; all of them, if there are doses."""
+        if self._network.continuous:
+            return len(self.rows)
+        others = self.data.treatment[self.rows].sum(axis=0)
+        return int(min(others.min(), len(self.rows) - others.sum()))
+
+    @property
     def fold(self) -> int:
         """Position among the folds of all repetitions."""
         return self.place.split.index
@@ -239,14 +249,21 @@ class WorkingNetworks(Generic[PoolT]):
         if width > 1:  # the reference has no predictor, hence no slopes
             level_slopes.append(None)
         members = structure.outcome[:_MOST_PRODUCTS], structure.treatment[:_MOST_PRODUCTS]
+        outcome_own, treatment_own = own_directions(
+            data, structure, received, expected, None if net.spec.continuous else mean
+        )
         return Working(
             outcome=tuple(
-                Scored(residual, modifiers, slopes, members[0])
-                for residual, slopes in zip(residuals.T, own[width:], strict=True)
+                Scored(residual, modifiers, slopes, members[0], known)
+                for residual, slopes, known in zip(
+                    residuals.T, own[width:], outcome_own, strict=True
+                )
             ),
             treatment=tuple(
-                Scored(residual, None, slopes, members[1])
-                for residual, slopes in zip(surprise.T, level_slopes, strict=True)
+                Scored(residual, None, slopes, members[1], known)
+                for residual, slopes, known in zip(
+                    surprise.T, level_slopes, treatment_own, strict=True
+                )
             ),
         )
 
@@ -284,12 +301,64 @@ def without_covariates(data: TrainingData, rows: NDArray[np.int64]) -> Working:
     received = np.column_stack([np.ones(len(rows)), treatment])
     root = np.sqrt(weights)[:, None]
     slopes = np.linalg.lstsq(root * received, root * outcome, rcond=None)[0]
+    expected = received @ slopes
     surprise = all_levels(treatment - np.average(treatment, axis=0, weights=weights))
     modifiers = surprise.astype(np.float32)
+    own = own_directions(data, Structure(), treatment.astype(np.float32), expected, None)
     return Working(
-        outcome=tuple(Scored(residual, modifiers) for residual in (outcome - received @ slopes).T),
-        treatment=tuple(Scored(residual) for residual in surprise.T),
+        outcome=tuple(
+            Scored(residual, modifiers, own=known)
+            for residual, known in zip((outcome - expected).T, own[0], strict=True)
+        ),
+        treatment=tuple(
+            Scored(residual, own=known) for residual, known in zip(surprise.T, own[1], strict=True)
+        ),
     )
+
+
+def own_directions(
+    data: TrainingData,
+    structure: Structure,
+    received: NDArray[np.float32],
+    expected: NDArray[np.float64],
+    mean: NDArray[np.float64] | None,
+) -> tuple[list[OwnDirections], list[OwnDirections]]:
+    """Directions of every outcome, and of every level of the treatment, of models on m rows.
+
+    Parameters
+    ----------
+    data
+        Says which outcomes are binary.
+    structure
+        The supports.
+    received : (m, L-1)
+        The treatment.
+    expected : (m, J)
+        Outcomes that the models expect.
+    mean : (m, L-1), optional
+        Probabilities of the treatment's units; None where rows do not differ in their information
+        about the treatment: a dose, or a model without covariates.
+    """
+    same = np.ones(len(received))
+    outcome = [
+        OwnDirections(
+            binary_information(column) if family == "binomial" else same,
+            structure.outcome,
+            received,
+        )
+        for column, family in zip(expected.T, data.families, strict=True)
+    ]
+    levels = 1 if received.shape[1] == 1 else received.shape[1] + 1
+    if mean is None:
+        return outcome, [OwnDirections(same, structure.treatment)] * levels
+    known = mean if levels == 1 else np.column_stack([mean, 1 - mean.sum(axis=1)])
+    return outcome, [OwnDirections(binary_information(p), structure.treatment) for p in known.T]
+
+
+def binary_information(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Variance of a binary variable of this probability, at least that of a rare event, (m,)."""
+    inner = np.clip(probability, _RARE, 1 - _RARE)
+    return inner * (1 - inner)
 
 
 def weighted_tests(
@@ -299,7 +368,7 @@ def weighted_tests(
     weights = data.weights[covariates.rows].astype(np.float64)
     return ScoreTests(
         covariates,
-        [dataclasses.replace(part, residual=part.residual * weights) for part in parts],
+        [part.weighted(weights) for part in parts],
     )
 
 

@@ -86,7 +86,7 @@ class SearchOptions:
     outcome_margin, treatment_margin
         The score of a covariate that neither model holds must exceed sqrt(2 log m) by this much,
         m being the number of scores it was the largest of. A covariate that only the treatment
-        depends on costs precision and removes no bias, so more is asked of it. ``"auto"``: -0.3 if
+        depends on costs precision and removes no bias, so more is asked of it. ``"auto"``: -0.4 if
         a fold trains on fewer than 1500 rows, where much is missed, else 0.1.
     rounds
         Most rounds of growing.
@@ -105,7 +105,7 @@ class SearchOptions:
     refit_updates: int = 600
     rows: int = 20_000
     outcome_margin: float | Auto = "auto"
-    treatment_margin: float = 1.0
+    treatment_margin: float = 0.5
     rounds: int = 25
     adjust: Literal[Auto, "union", "own", "linear"] = "auto"
 

@@ -37,7 +37,7 @@ ROWS_FOR_WIDER = 1000, 20_000
 ROWS_PER_UPDATES = 10_000
 # Training rows from which on a search finds what there is: then fewer false covariates count more.
 MANY_ROWS = 1500
-MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.3, 0.1
+MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.4, 0.1
 # Least propensity in shares of its arm: a weight of more than fifty times the arm's mean weight is
 # cut. And that of a dose's densities or of mediators' arms, in plain numbers.
 SHARE_CLIP, DENSITY_CLIP = 0.02, 0.01
@@ -206,6 +206,11 @@ class Plan:
                 "levels without mediators only. Give one number."
             )
         return self.clip
+
+    @property
+    def clip_by_share(self) -> bool:
+        """Whether least propensities follow the arms' shares."""
+        return isinstance(self.clip, tuple)
 
     @property
     def adjusts_by_slopes(self) -> bool:

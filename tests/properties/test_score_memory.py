@@ -15,6 +15,7 @@ import numpy as np
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.scaling import column_scaling
 from cstonet.search.predictors import Scored
+from cstonet.search.projection import OwnDirections
 from cstonet.search.scores import ScoreTests
 
 rng = np.random.default_rng(0)
@@ -25,7 +26,8 @@ residual = rng.standard_normal(n)
 def tested(rows):
     data = column_scaling(X[rows], 6.0).dataset(X[rows], pack_bytes=0)
     covariates = FoldCovariates(data, np.arange(len(X[rows])))
-    tests = ScoreTests(covariates, [Scored(residual[rows], members=tuple(range(20)))])
+    own = OwnDirections(np.ones(len(X[rows])), tuple(range(20)), X[rows, :1])
+    tests = ScoreTests(covariates, [Scored(residual[rows], members=own.inside, own=own)])
     return tests.largest()
 
 def peak():

@@ -326,7 +326,7 @@ def test_report_without_results_says_what_to_run(tmp_path):
 
 
 def real_problem(family: str, number: int) -> common.Problem:
-    if not (DATA / family).is_dir():
+    if not (DATA / loaders.FAMILIES[family].folder).is_dir():
         pytest.skip(f"the {family} data are not here; set CSTONET_DATA to their folder")
     return loaders.RealCase(family, number, DATA).load()
 
@@ -359,6 +359,12 @@ def test_acic2019_has_both_truths():
     assert problem.ate == pytest.approx(0.14052307, abs=5e-9)
     assert problem.sample_ate == pytest.approx(problem.tau.mean())
     assert problem.sample_ate != problem.ate
+    low = real_problem("acic2019-low", 1)
+    assert low.data.shape[1] == 2 + 22
+    assert low.ate == pytest.approx(0.19146909, abs=5e-9)
+    assert low.sample_ate == pytest.approx(low.tau.mean())
+    # Its fourth set names the columns of the truth as the high-dimensional ones do.
+    assert real_problem("acic2019-low", 4).ate == pytest.approx(0.16966877, abs=5e-9)
 
 
 def test_ihdp_is_that_of_the_literature():

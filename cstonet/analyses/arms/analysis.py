@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.analyses.arms.cautions import overlap_warnings
+from cstonet.analyses.arms.cautions import (
+    check_separation,
+    overlap_warnings,
+    support_warnings,
+)
 from cstonet.analyses.arms.estimation import (
     ArmsEstimates,
     ArmsNuisances,
@@ -68,7 +72,9 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
 
     def nuisances(self, design: Design[Arms], plan: Plan, trained: Trained) -> ArmsNuisances:
         """μ̂_a(x) and p̂_a(x) of every repetition."""
-        return arms_nuisances(design, plan, *trained)
+        found = arms_nuisances(design, plan, *trained)
+        check_separation(found.overlap, design.treatment, design.X, design.covariates)
+        return found
 
     def estimate(self, design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) -> ArmsEstimates:
         """AIPW."""
@@ -93,7 +99,8 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             selection=select(design.covariates, networks.folds, levels, plan.keep),
             notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
-            warnings=overlap_warnings(nuisances.average.mean, estimates.effects)
+            warnings=support_warnings(nuisances.overlap, plan.estimand, len(arms.levels))
+            + overlap_warnings(nuisances.average.mean, estimates.effects)
             + in_sample_warning(plan)
             + training_warnings(networks),
         )

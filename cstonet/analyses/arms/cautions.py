@@ -1,16 +1,29 @@
-"""What the reader of a comparison of arms is warned of."""
+"""What the reader of a comparison of arms is warned of, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from cstonet.estimators import Effects, Nuisances
-from cstonet.reporting.diagnostics import arm_separation
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-# Share of clipped units from which overlap is called poor.
-_POOR_OVERLAP = 0.05
-# Area under the ROC curve of the propensities above which the arms count as separated.
-_SEPARATED = 0.95
+from cstonet.data.matrix import dense_part, is_partitioned
+from cstonet.data.treatment import Arms
+from cstonet.errors import LostSupportWarning, SeparationError
+from cstonet.estimators import Effects, Nuisances, Target
+from cstonet.estimators.support import COUNTERPART, LEAST_SHARED, MOST_LOST, Overlap
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
+
+# Share of clipped units from which overlap is called poor, and of lost ones that is worth a word.
+_POOR_OVERLAP, _SOME_LOST = 0.05, 0.05
+# Covariates that are named as telling the arms apart: at most so many, and nearly as well as the
+# best of them.
+_NAMED, _NEARLY = 3, 0.8
 # How a summary calls an effect that the data say nothing about.
 NOT_ESTIMABLE = "not estimable"
 
@@ -26,8 +39,49 @@ def not_estimable(estimand: str) -> str:
     )
 
 
+def check_separation(overlap: Overlap, arms: Arms, X: Matrix, covariates: Sequence[str]) -> None:
+    """Raise SeparationError if hardly a unit has a counterpart in another arm.
+
+    Parameters
+    ----------
+    overlap
+        Who has counterparts where.
+    arms
+        The treatment.
+    X, covariates
+        The covariates and their names.
+    """
+    shared = float(np.average(~overlap.without, weights=overlap.unit_weights))
+    if shared >= LEAST_SHARED:
+        return
+    names = telling(X, covariates, overlap.treatment)
+    who = f" ({', '.join(names)} above all)" if names else ""
+    raise SeparationError(
+        f"The covariates determine {arms.name}{who}: given them, only {shared:.1%} of the units "
+        "have a counterpart in every arm, so the data say nothing about its effect. Leave out "
+        "covariates that follow from the treatment or define it, or restrict the data to units "
+        "that could have received either level."
+    )
+
+
+def telling(X: Matrix, covariates: Sequence[str], treatment: NDArray[np.integer]) -> list[str]:
+    """Names of the covariates that tell an arm from the others best, each by itself."""
+    if is_partitioned(X):
+        return []
+    apart = np.zeros(len(covariates))
+    for j in range(len(covariates)):
+        ranks = pd.Series(dense_part(X, slice(None), slice(j, j + 1))[:, 0]).rank().to_numpy()
+        for arm in np.unique(treatment):
+            inside = treatment == arm
+            gap = ranks[inside].mean() - ranks[~inside].mean()
+            # Twice the distance of the area under the ROC curve from one half.
+            apart[j] = max(apart[j], 2 * abs(gap) / len(ranks))
+    order = np.argsort(-apart, kind="stable")[:_NAMED]
+    return [covariates[j] for j in order if apart[j] > _NEARLY * apart[order[0]]]
+
+
 def overlap_warnings(nuisances: Nuisances, effects: Effects) -> tuple[str, ...]:
-    """Arms that hardly overlap, one sentence or two for each way to notice.
+    """Weights that were cut.
 
     Parameters
     ----------
@@ -36,19 +90,54 @@ def overlap_warnings(nuisances: Nuisances, effects: Effects) -> tuple[str, ...]:
     effects
         What was estimated, with the number of clipped units.
     """
-    return tuple(_overlap_warnings(nuisances, effects))
-
-
-def _overlap_warnings(nuisances: Nuisances, effects: Effects) -> Iterator[str]:
     share = effects.n_clipped / nuisances.n
-    if share >= _POOR_OVERLAP:
+    if share < _POOR_OVERLAP:
+        return ()
+    return (
+        f"Overlap is poor: the propensities of {effects.n_clipped} units ({share:.1%}) were "
+        "clipped, and clipping that many may bias the effects. See res.overlap().",
+    )
+
+
+def support_warnings(overlap: Overlap, target: Target, levels: int) -> tuple[str, ...]:
+    """Units without counterparts; also as a LostSupportWarning.
+
+    Parameters
+    ----------
+    overlap
+        Who has counterparts where.
+    target
+        The estimand that leads the table.
+    levels
+        Number of arms.
+    """
+    sentences = tuple(_support_warnings(overlap, target, levels))
+    for sentence in sentences:
+        warnings.warn(sentence, LostSupportWarning, stacklevel=2)
+    return sentences
+
+
+def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator[str]:
+    def lost(which: Target) -> float:
+        return max(overlap.lost_share(which, (b, 0)) for b in range(1, levels))
+
+    share = lost(target)
+    if share < _SOME_LOST:
+        return
+    text = (
+        f"{share:.0%} of the units that the {target} asks about have no counterpart in another arm "
+        f"(given all covariates, their probability of it is below {COUNTERPART:.0%} of its share)"
+    )
+    if share <= MOST_LOST:
         yield (
-            f"Overlap is poor: the propensities of {effects.n_clipped} units ({share:.1%}) were "
-            "clipped, and clipping that many may bias the effects. See res.overlap()."
+            f"{text}: there the effect rests on extrapolation, and its interval includes what that "
+            "could hide. res.support() describes the others."
         )
-    separation = arm_separation(nuisances)
-    if separation >= _SEPARATED:
-        yield (
-            f"The covariates all but tell the arms apart (AUC {separation:.2f}): the arms hardly "
-            "overlap, and the effects rest on extrapolation. See res.overlap()."
-        )
+        return
+    others: tuple[Target, ...] = ("ATT", "ATC")
+    instead = next((w for w in others if w != target and lost(w) <= _SOME_LOST), "ATO")
+    yield (
+        f"{text}: the {target} is {NOT_ESTIMABLE} from these data, and its interval includes what "
+        f'extrapolation could hide. estimand="{instead}" asks for less, and res.support() '
+        "describes the part of the population in which the effect is estimable."
+    )

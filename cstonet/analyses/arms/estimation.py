@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.analyses.arms.prediction import Prediction, predict_out_of_fold
+from cstonet.analyses.arms.prediction import (
+    Prediction,
+    assignment_probabilities,
+    predict_out_of_fold,
+)
 from cstonet.crossfit.fitted import FittedNetworks, found_covariates
 from cstonet.crossfit.fold import Folds, by_repetition, fold_labels
 from cstonet.data.design import Design
@@ -19,11 +24,13 @@ from cstonet.estimators import (
     Effects,
     Imputations,
     Nuisances,
+    Target,
     effects_over_repetitions,
     estimate_effects,
     estimate_target,
     led_by,
 )
+from cstonet.estimators.support import Overlap, hidden_bias
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
 from cstonet.network.scaling import StandardisedColumns
@@ -41,10 +48,13 @@ class ArmsNuisances:
         Averaged over the repetitions of the cross-fitting.
     repetitions
         Those of each.
+    overlap
+        Who has a counterpart in which arm, given all covariates.
     """
 
     average: CrossFit
     repetitions: tuple[CrossFit, ...]
+    overlap: Overlap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +101,9 @@ def arms_nuisances(
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])
+    assigned = assignment_probabilities(fitted, data.covariates, predictions, average.treatment)
     return ArmsNuisances(
+        overlap=Overlap.of(assigned, average),
         average=CrossFit(average, imputed),
         repetitions=tuple(
             CrossFit(nuisances(prediction, folds, folds), own)
@@ -120,7 +132,22 @@ def estimate_arms(design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) ->
         repetition.effects(estimate).without_influence() for repetition in nuisances.repetitions
     )
     effects = effects_over_repetitions(nuisances.average.effects(estimate), singles)
-    return ArmsEstimates(effects, singles)
+    return ArmsEstimates(with_hidden_bias(effects, plan, arms, nuisances), singles)
+
+
+def with_hidden_bias(effects: Effects, plan: Plan, arms: Arms, nuisances: ArmsNuisances) -> Effects:
+    """The effects, with what extrapolation could hide of each where support is lost."""
+    levels, mean, overlap = len(arms.levels), nuisances.average.mean, nuisances.overlap
+    targets: tuple[Target, ...] = ("ATE",)
+    if plan.estimand != "ATE":
+        targets = (plan.estimand, "ATE")
+    contrasts = [
+        hidden_bias(overlap, mean, target, (b, 0)) for target in targets for b in range(1, levels)
+    ]
+    ates = contrasts[1 - levels :]
+    # A mean is off by no more than the effects that it is part of; the first is part of all.
+    bias = np.array([*contrasts, max(ates), *ates])
+    return dataclasses.replace(effects, bias=bias) if bias.any() else effects
 
 
 def contrast_names(target: str, arms: Arms) -> list[str]:

@@ -12,7 +12,12 @@ from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.crossfit.fold import Fold, out_of_fold
 from cstonet.imputation.new_rows import CompletedRows
 from cstonet.network.covariates import Covariates, at_hand
-from cstonet.network.mixture import OutcomeLink, log_odds, mixed_probabilities
+from cstonet.network.mixture import (
+    OutcomeLink,
+    log_odds,
+    mixed_probabilities,
+    treatment_weights,
+)
 from cstonet.network.prediction import RowArrays, averaged, with_rows
 from cstonet.network.trained import TrainedNetwork
 
@@ -77,6 +82,51 @@ def predict_out_of_fold(
         return at_rows(fitted, fold, data, test)
 
     return out_of_fold(fitted.folds, of_fold, rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Odds(RowArrays):
+    """Log-odds of treatments given all covariates, shape (m, L-1)."""
+
+    values: NDArray[np.float64]
+
+
+def assignment_probabilities(
+    fitted: FittedNetworks,
+    data: Covariates,
+    predictions: Sequence[Prediction],
+    treatment: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Out-of-fold probabilities (n, L) of the treatments given all covariates.
+
+    What the weights' probabilities and the linear parts on all covariates say together, on the
+    scale of log-odds, with weights under which the treatments received are most likely. Without
+    linear parts, the weights' alone.
+
+    Parameters
+    ----------
+    fitted, data
+        The networks, and the covariates that they were trained on.
+    predictions
+        Out of fold, of each repetition.
+    treatment : (n,)
+        Codes.
+    """
+    if any(fold.backbone is None for fold in fitted.folds):
+        return averaged(predictions).propensity
+
+    def of_fold(fold: Fold, rows: NDArray[np.int64]) -> _Odds:
+        if fold.backbone is None:
+            raise ValueError("a fold without linear parts")
+        return _Odds(fold.backbone.assignment_odds(data, rows))
+
+    counts = np.ones(len(treatment))
+    mixed = []
+    for linear, own in zip(out_of_fold(fitted.folds, of_fold), predictions, strict=True):
+        odds = np.stack([linear.values, log_odds(own.propensity)])
+        mixed.append(mixed_probabilities(odds, treatment_weights(odds, treatment, counts)))
+    mean: NDArray[np.float64] = np.mean(mixed, axis=0)
+    return mean
 
 
 def at_rows(

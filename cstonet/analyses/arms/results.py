@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +15,7 @@ from cstonet.analyses.arms.comparisons import ComparedArms
 from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.methods import arms_methods
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
+from cstonet.analyses.arms.support import Support, chosen, describe
 from cstonet.analyses.arms.wording import leading_estimand
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
@@ -23,17 +25,21 @@ from cstonet.estimators import (
     Effects,
     Imputations,
     Nuisances,
+    Target,
     effects_over_repetitions,
     estimate_target,
 )
 from cstonet.estimators.combinations import combined
+from cstonet.estimators.support import MOST_LOST, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
+from cstonet.settings.plan import SHARE_CLIP
 
 if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
 
 _LISTED = 6  # effects named in an error
+_FEWEST = 5  # units of an arm for an effect among some
 
 
 class ArmsResults(ComparedArms):
@@ -90,7 +96,50 @@ class ArmsResults(ComparedArms):
         """Names of the effects that the fit was asked for (``estimand=``): the first ones."""
         return self.effects.names[: len(self.arms.levels) - 1]
 
-    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
+    @property
+    def estimable(self) -> bool:
+        """Whether enough units have counterparts for the estimand that leads the table."""
+        return self.lost_share <= MOST_LOST
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the units asked about that have no counterpart in an arm they are compared with.
+
+        For a multilevel treatment, that of the contrast where it is largest.
+        """
+        codes = range(1, len(self.arms.levels))
+        overlap, target = self._cross_fits.overlap, self.plan.estimand
+        return max(overlap.lost_share(target, (code, 0)) for code in codes)
+
+    def support(self, *, alpha: float = 0.05) -> Support:
+        """The largest part of the population in which the average effect is estimable.
+
+        Described by at most three conditions on covariates, which are chosen by who has
+        counterparts in all arms, without a look at the outcome; hence its interval is that of any
+        subpopulation. Print it, or hand it to ``effect("ATE", where=...)``.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level of the effect's interval.
+
+        Returns
+        -------
+        Support
+            `condition` as text, `share`, `mask` of the units, `effect`. Of a multilevel treatment,
+            the effect is that of its second level against the first.
+        """
+        self._check_in_memory("support()")
+        lost = self._cross_fits.overlap.without
+        conditions, mask = describe(self._complete_covariates(), self.design.covariates, lost)
+        name = self.effects.names[self._ates][0]
+        return Support(
+            conditions, mask, self.effect(name, where=mask, alpha=alpha), float(lost[mask].mean())
+        )
+
+    def effect(
+        self, name: str | None = None, *, where: object = None, alpha: float = 0.05
+    ) -> Effect:
         """One effect by name, in everyone or in a part of the population.
 
         Parameters
@@ -102,6 +151,10 @@ class ArmsResults(ComparedArms):
             and the ATE, for any two of its levels: "ATT[b-a]" is the effect of b against a among
             those who received b, "ATC[b-a]" among those who received a, "ATO[b-a]" with weights
             p_a p_b / (p_a + p_b).
+        where : optional
+            Only among some units: conditions as text, ``"age < 30 and married = 0"``, with the
+            names in `selection`; the answer of `support()`; or truth values, one for each unit.
+            Weights and slopes are then those of these units alone.
         alpha : float
             One minus the confidence level.
 
@@ -115,8 +168,53 @@ class ArmsResults(ComparedArms):
             raise NotAvailableError(
                 f"this fit has several leading effects; name one of {', '.join(self.leading)}"
             )
+        if where is not None:
+            return self._effect_among(name or self.leading[0], where, alpha)
         if name is None or name in self.effects.names:
             return super().effect(name, alpha=alpha)
+        target, contrast = self._target(name)
+        if target == "ATE":
+            # As t_test of the same difference of means gives it.
+            weights = np.zeros(len(self.effects.names))
+            weights[self.effects.n_contrasts + np.array(contrast)] = 1.0, -1.0
+            return Effect.of(combined(self.effects, name, weights), name, alpha)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            clip = self.effects.clip
+            return estimate_target(nuisances, target, contrast, clip=clip, name=name)
+
+        cross_fits = self._cross_fits
+        bias = hidden_bias(cross_fits.overlap, cross_fits.average.mean, target, contrast)
+        effects = self._effects_by(estimate)
+        if bias > 0:
+            effects = dataclasses.replace(effects, bias=np.array([bias]))
+        return Effect.of(effects, name, alpha)
+
+    def _effect_among(self, name: str, where: object, alpha: float) -> Effect:
+        """An effect among some units, with weights and slopes of their own."""
+        self._check_in_memory("effect(where=...)")
+        target, contrast = self._target(name)
+        mask = chosen(where, self._complete_covariates(), self.design.covariates)
+        codes = self.nuisances.treatment[mask]
+        sizes = np.bincount(codes, minlength=len(self.arms.levels))
+        if min(sizes[list(contrast)]) < _FEWEST:
+            raise NotAvailableError(
+                f"only {min(sizes[list(contrast)])} of the {mask.sum()} units that where= chooses "
+                f"are in one of the arms of {name}: at least {_FEWEST} are needed in each."
+            )
+        weights = self.nuisances.unit_weights[mask]
+        shares = np.bincount(codes, weights, len(sizes)) / weights.sum()
+        clip = self.effects.clip
+        if self.plan.clip_by_share:
+            clip = tuple(float(SHARE_CLIP * share) for share in shares)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
+
+        return Effect.of(self._effects_by(estimate), name, alpha)
+
+    def _target(self, name: str) -> tuple[Target, tuple[int, int]]:
+        """Population and levels of an effect, by its name."""
         levels = self.arms.levels
         if self._multilevel:
             pairs = itertools.permutations(range(len(levels)), 2)
@@ -133,18 +231,7 @@ class ArmsResults(ComparedArms):
                 f"{', '.join(self.effects.names)}; also {', '.join(more[:_LISTED])}"
                 f"{', ...' if len(more) > _LISTED else ''}"
             )
-        target, contrast = known[name]
-        if target == "ATE":
-            # As t_test of the same difference of means gives it.
-            weights = np.zeros(len(self.effects.names))
-            weights[self.effects.n_contrasts + np.array(contrast)] = 1.0, -1.0
-            return Effect.of(combined(self.effects, name, weights), name, alpha)
-
-        def estimate(nuisances: Nuisances) -> Effects:
-            clip = self.effects.clip
-            return estimate_target(nuisances, target, contrast, clip=clip, name=name)
-
-        return Effect.of(self._effects_by(estimate), name, alpha)
+        return known[name]
 
     def _effects_by(self, estimate: Callable[[Nuisances], Effects]) -> Effects:
         """What an estimator makes of the fit: over its imputations, with errors of a repetition.

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cstonet.data.matrix import dense_part, parts
+from cstonet.data.matrix import dense_part, is_partitioned, parts
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.reporting.balance_note import LargestImbalance
 
 if TYPE_CHECKING:
+    from cstonet.analyses.doses.results import DoseResults
     from cstonet.data.matrix import Matrix
 
 # Groups of doses in the overlap table, of equal size.
@@ -89,6 +91,16 @@ def balance(
     table = _correlations(X, nuisances.dose, np.column_stack([before, after]))
     index = pd.Index(list(covariates), name="covariate", dtype=object)
     return pd.DataFrame(table, index=index, columns=["correlation_before", "correlation_after"])
+
+
+def largest_imbalance(results: DoseResults) -> LargestImbalance | None:
+    """The largest correlation of a covariate with the dose after weighting.
+
+    None where the covariates are not in memory.
+    """
+    if is_partitioned(results.design.X):
+        return None
+    return LargestImbalance.of(results.balance())
 
 
 def _correlations(X: Matrix, dose: FloatArray, weights: FloatArray) -> FloatArray:

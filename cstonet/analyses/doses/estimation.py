@@ -96,6 +96,7 @@ def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData
             mu_grid=prediction.mu[:, 1:],
             weights=design.weights,
             fold=fold,
+            spread_terms=dispersion.terms,
         )
         return nuisances, dispersion
 

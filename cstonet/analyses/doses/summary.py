@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cstonet.analyses.doses.cautions import explained_share
+from cstonet.analyses.doses.diagnostics import largest_imbalance
+from cstonet.reporting.balance_note import note_balance
 from cstonet.reporting.numbers import count, plain
 from cstonet.reporting.summary import (
     Row,
@@ -52,6 +55,7 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
         notes=[
             _note_estimand(results),
             _note_overlap(results),
+            *_notes_balance(results),
             note_selection(results.selection, false=results.expected_false_selections),
             *notes_data(design, effects),
             *results.notes,
@@ -95,3 +99,10 @@ def _note_overlap(results: DoseResults) -> str:
         f"variance of {results.design.treatment_name}; weights f(a)/f(a|x) up to "
         f"{plain(overlap['max'], 3)} are worth {overlap['effective']:.0f} of {results.nobs} units."
     )
+
+
+def _notes_balance(results: DoseResults) -> Iterator[str]:
+    """What the weights leave of the covariates' correlations with the dose."""
+    imbalance = largest_imbalance(results)
+    if imbalance is not None:
+        yield note_balance(imbalance, f"correlation with {results.design.treatment_name}")

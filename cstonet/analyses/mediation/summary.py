@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cstonet.analyses.arms.summary import arms_rows, note_overlap
 from cstonet.analyses.arms.wording import direction
+from cstonet.data.matrix import is_partitioned
+from cstonet.reporting.balance_note import LargestImbalance, note_balance
 from cstonet.reporting.numbers import count, pvalue, with_error
 from cstonet.reporting.summary import (
     SummaryParts,
@@ -45,6 +47,7 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
         notes=[
             *_notes_effects(results, alpha),
             note_overlap(results),
+            *_notes_balance(results),
             note_selection(results.selection),
             *notes_data(design, effects),
             *results.notes,
@@ -127,3 +130,9 @@ def _note_share(results: MediationResults, alpha: float) -> str:
         f"Proportion mediated NIE/TE = {estimate} (std err {se}, {100 * (1 - alpha):g}% interval "
         f"{lower} to {upper}, delta method)."
     )
+
+
+def _notes_balance(results: MediationResults) -> Iterator[str]:
+    """What the weights of the total effect leave of the covariates' differences."""
+    if not is_partitioned(results.design.X):
+        yield note_balance(LargestImbalance.of(results.balance()), "difference")

@@ -36,10 +36,44 @@ def test_local_regression_is_weighted_least_squares(linear, misspecify, curve_of
     nuisances = misspecify(linear(300), "outcome")
     at, bandwidth = 0.4, 0.7
     curve = curve_of(nuisances, np.array([at]), bandwidth=bandwidth)
-    response = stabilised_weights(nuisances, 0.0).values * nuisances.y
     kernel = stats.norm.pdf(nuisances.dose, at, bandwidth)
-    line = np.polyfit(nuisances.dose - at, response, 1, w=np.sqrt(kernel))
+    weights = kernel * stabilised_weights(nuisances, 0.0).values
+    line = np.polyfit(nuisances.dose - at, nuisances.y, 1, w=np.sqrt(weights))
     np.testing.assert_allclose(curve.estimates, line[1], rtol=1e-9)
+    # The two variances, from the hat matrix of this regression. The plug-in is zero.
+    design = np.column_stack([np.ones(300), nuisances.dose - at])
+    solved = np.linalg.solve((design * weights[:, None]).T @ design, (design * weights[:, None]).T)
+    residual, leverage = nuisances.y - design @ (solved @ nuisances.y), np.diag(design @ solved)
+    own = np.sum(solved[0] ** 2 * residual**2 / (1 - leverage))
+    given_weights = np.sum(solved[0] ** 2) * np.average(residual**2, weights=kernel)
+    np.testing.assert_allclose(curve.variance, max(own, given_weights), rtol=1e-9)
+
+
+def test_variance_where_few_units_count(linear, curve_of):
+    """Noise of variance one on one design: the estimate's variance is the sum of squared shares.
+
+    The mean over 400 draws of an estimated variance must not fall short of it, and intervals must
+    not cover less than 95 % by more than four standard errors. At these doses one unit has three
+    quarters, and one a quarter, of all weight: the influence function alone gives less than a third
+    of the variance.
+    """
+    n, draws, doses = 200, 400, np.array([-2.6, 2.6])
+    known = linear(n)
+    known = replace(known, mu=2 * known.dose, mu_grid=np.tile(2 * known.grid, (n, 1)))
+    rng = np.random.default_rng(0)
+    curves = [
+        curve_of(replace(known, y=known.mu + rng.normal(size=n)), doses, bandwidth=0.6)
+        for _ in range(draws)
+    ]
+    errors = np.array([curve.estimates for curve in curves]) - 2 * doses
+    standard_errors = np.array([curve.standard_errors for curve in curves])
+    truth = errors.var(axis=0)
+    tolerance = FOUR * np.sqrt(2 / draws)
+    assert (np.mean(standard_errors**2, axis=0) > (1 - tolerance) * truth).all()
+    naive = np.mean([np.mean(curve.influence**2, axis=0) / n for curve in curves], axis=0)
+    assert (naive < truth / 3).all()
+    covered = np.mean(abs(errors) < 1.96 * standard_errors, axis=0)
+    assert (covered > 0.95 - FOUR * np.sqrt(0.95 * 0.05 / draws)).all()
 
 
 def test_influence_is_the_derivative_in_the_weights(linear, curve_of):

@@ -12,7 +12,7 @@ import cstonet as cs
 from cstonet.network.covariates import FoldCovariates
 from cstonet.network.scaling import Scaling, column_scaling
 from cstonet.search.predictors import Scored
-from cstonet.search.scores import Largest, ScoreTests, constant
+from cstonet.search.scores import Largest, ScoreTests, constant, threshold
 
 N = 60
 
@@ -73,6 +73,14 @@ def test_a_copy_of_a_member_has_no_product_with_it(effect):
     tests = scores_of(sign[:, None], residual, members=(0,))
     assert tests.largest([0]).overall[0] > 5
     assert admit(tests, p=1) == []
+
+
+def test_critical_values_are_those_of_the_largest_score_or_the_price_of_a_weight():
+    """3.03 = sqrt(2 log 100) among many, 1.95 = sqrt(2 log log 800) however few."""
+    assert threshold(100, 800) == pytest.approx(np.sqrt(2 * np.log(100)))
+    assert threshold(100, 800, 0.5) == pytest.approx(np.sqrt(2 * np.log(100)) + 0.5)
+    assert threshold(2, 800, 0.2) == pytest.approx(np.sqrt(2 * np.log(np.log(800))) + 0.2)
+    assert threshold(0, 1) == 0  # nothing to test, and no rows to do it with
 
 
 def test_constant_columns():

@@ -151,6 +151,30 @@ def test_every_move_is_on_record(results):
     assert set(moves["fold"]) == {0, 1}
 
 
+def test_a_stand_in_is_dropped_once_those_it_stood_for_are_there(options):
+    """It comes in first, with a score below 10 on 400 rows, and three later ones prove needed.
+
+    A noisy mean of four causes has a correlation of 0.45 with the outcome, each of them 0.32.
+    """
+    rng = np.random.default_rng(4)
+    causes = rng.normal(size=(800, 4))
+    stand_in = causes.sum(axis=1) / 2 + rng.normal(size=800)
+    y = causes.sum(axis=1) + 2.4 * rng.normal(size=800)
+    X = np.column_stack([causes, stand_in, rng.normal(size=(800, 3))])
+    data = pd.DataFrame(X, columns=["a", "b", "c", "d", "mean", "n1", "n2", "n3"])
+    fit = cs.fit(
+        "y ~ treat | .", data.assign(y=y, treat=rng.integers(2, size=800)), options=options
+    )
+    moves = fit.networks.search.query("model == 'outcome'")
+    for _, own in moves.groupby("fold"):
+        assert own["covariate"].iloc[0] == "mean"
+        assert own["score"].iloc[0] < 10
+        kept = own.query("move == 'keep'")["covariate"]
+        assert set(kept.iloc[:3]) <= {"a", "b", "c", "d"}
+        assert own.query("covariate == 'mean'")["move"].tolist() == ["grow", "prune"]
+    assert selected(fit, "outcome") == {"a", "b", "c", "d"}
+
+
 def test_the_treatment_model_waits_and_takes_the_outcomes_covariates_first(results):
     """x1 and x3 move the treatment alike; x1 is in the outcome model by then."""
     grown = results.networks.search.query("move == 'grow'")

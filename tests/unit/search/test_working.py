@@ -10,6 +10,7 @@ import pytest
 import cstonet as cs
 from cstonet.network.structure import Structure
 from cstonet.network.training import Carried
+from cstonet.network.training_data import TrainingData
 from cstonet.search import working
 from cstonet.settings.options import PriorOptions
 
@@ -113,3 +114,33 @@ def test_a_network_that_lost_inputs_carries_over_those_that_it_has(simulation, q
     assert carried
     for inputs, of_result in carried:
         np.testing.assert_array_equal(inputs, of_result)
+
+
+def test_models_say_what_they_depend_on():
+    """Binary variables have the variance p (1 - p), others the same on all rows."""
+    rng = np.random.default_rng(5)
+    structure = Structure(outcome=(3, 1), treatment=(2,))
+    families = ("gaussian", "binomial")
+    visible = np.zeros((20, 4), dtype=np.float32)
+    data = TrainingData(None, visible, np.ones(20, dtype=np.float32), families)
+    received = rng.integers(2, size=(20, 2)).astype(np.float32)
+    expected = np.column_stack([rng.normal(size=20), rng.uniform(0.1, 0.9, 20)])
+    levels = rng.dirichlet([2, 2, 2], 20)
+    outcome, treatment = working.own_directions(data, structure, received, expected, levels[:, 1:])
+    for own, variance in zip(
+        outcome, [np.ones(20), expected[:, 1] * (1 - expected[:, 1])], strict=True
+    ):
+        np.testing.assert_allclose(own.information, variance)
+        np.testing.assert_array_equal(own.received, received)
+        assert own.inside == (3, 1)
+    for own, p in zip(treatment, (levels[:, 1], levels[:, 2], levels[:, 0]), strict=True):
+        np.testing.assert_allclose(own.information, p * (1 - p))
+        assert own.received is None
+        assert own.inside == (2,)
+    same = working.own_directions(data, structure, received[:, :1], expected, None)[1]
+    assert [own.information.tolist() for own in same] == [[1.0] * 20]
+
+
+def test_certain_probabilities_leave_a_row_some_information():
+    information = working.binary_information(np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(information, [0.000999, 0.25, 0.000999])

@@ -119,7 +119,7 @@ def test_errors_of_a_curve_are_those_of_a_repetition(simulation):
         combined.standard_errors, np.sqrt(both.standard_errors**2 + gap**2), rtol=1e-9
     )
     same = both.over_repetitions([both, both])
-    np.testing.assert_allclose(same.influence, both.influence, rtol=1e-12)
+    np.testing.assert_allclose(same.variance, both.variance, rtol=1e-12)
 
 
 def test_grid_outside_the_data(fitted):
