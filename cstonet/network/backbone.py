@@ -260,7 +260,7 @@ class _Fitter:
         self, predictor: LinearPredictor, fitted: Regression, offset: NDArray[np.float32]
     ) -> LinearPredictor:
         offset[self._rows] = fitted.held_out
-        for block in row_blocks(len(self._unseen)):
+        for block in row_blocks(len(self._unseen), len(predictor.columns)):
             rows = self._unseen[block]
             x = self._data.covariates.gather(rows, predictor.columns)
             offset[rows] = predictor.at(x, self._data.treatment[rows])

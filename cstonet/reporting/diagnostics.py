@@ -137,15 +137,15 @@ def _weights_of_arms(nuisances: Nuisances, clip: Clip) -> tuple[FloatArray, Floa
     n, levels = shape = nuisances.mu.shape
     before, after = np.empty(shape), np.empty(shape)
     imbalance = np.zeros((0 if linear is None else linear.width, levels))
-    for units in unit_blocks(nuisances, clip):
+    for units in unit_blocks(nuisances, clip, linear):
         before[units.rows] = units.received * units.unit_weights[:, None]
         after[units.rows] = arm_weights(units, units.propensity)
         if linear is not None:
             imbalance += linear.moments(units.rows, after[units.rows])
             everyone = units.unit_weights[:, None, None] * np.eye(levels)
             imbalance -= linear.expected(units.rows, everyone)
-    for rows in row_blocks(n):
-        if linear is not None:
+    if linear is not None:
+        for rows in row_blocks(n, linear.width):
             after[rows] -= linear.shift(rows, imbalance / n)
     before /= before.sum(axis=0)
     after /= after.sum(axis=0)

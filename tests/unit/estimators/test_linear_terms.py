@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cstonet import blocks
 from cstonet.estimators import Nuisances, clip_propensity, estimate_effects, estimate_target
 from cstonet.estimators.linear_terms import (
     ROWS_PER_ARM_SLOPE,
@@ -15,7 +16,7 @@ from cstonet.estimators.linear_terms import (
     linear_terms,
 )
 from cstonet.estimators.nuisances import arm_weights
-from cstonet.reporting.diagnostics import arm_separation, balance
+from cstonet.reporting.diagnostics import balance
 
 CLIP = 0.05
 N = 150
@@ -365,7 +366,10 @@ def test_impossible_shapes_are_refused(nuisances):
         replace(nuisances, linear=nuisances.linear[:-1])
 
 
-def test_separation_by_covariates_that_are_not_in_the_weights_is_seen(nuisances):
-    assert arm_separation(nuisances) < 0.9
-    linear = np.column_stack([nuisances.linear, nuisances.treatment == 1])
-    assert arm_separation(replace(nuisances, linear=linear)) == 1.0
+def test_blocks_of_rows_change_nothing_but_the_order_of_sums(nuisances, monkeypatch):
+    whole = estimate(nuisances)
+    monkeypatch.setattr(blocks, "_VALUES_AT_ONCE", 64)
+    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 7)
+    assert len(list(blocks.row_blocks(N, linear_terms(nuisances, CLIP).width))) > 10
+    for one, other in zip(vars_of(whole), vars_of(estimate(nuisances)), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11)
