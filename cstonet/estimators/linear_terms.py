@@ -192,7 +192,7 @@ def linear_terms(
 
     width = levels + z.shape[1] + (levels - 1) * len(by_arm)
     gram, moment = np.zeros((width, width)), np.zeros(width)
-    for rows in row_blocks(n):
+    for rows in row_blocks(n, width):
         regressors = terms(rows)
         weighted = regressors * weights[rows, None]
         gram += weighted.T @ regressors
@@ -200,7 +200,7 @@ def linear_terms(
     inverse = np.asarray(np.linalg.pinv(gram / n, rcond=_RANK_TOLERANCE, hermitian=True))
     coefficients = inverse @ moment / n
     error = np.empty(n)
-    for rows in row_blocks(n):
+    for rows in row_blocks(n, width):
         regressors = terms(rows)
         residual[rows] -= regressors @ coefficients
         leverage = weights[rows] * np.sum((regressors @ inverse) * regressors, axis=1) / n
@@ -280,7 +280,7 @@ def _regressors(z: FloatArray, codes: IntArray, levels: int, by_arm: IntArray) -
 
 def _units(z: Columns, counted: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Means and spreads of columns (n, k) with weights of mean one; a constant has the spread 1."""
-    n, blocks = len(counted), list(row_blocks(len(counted)))
+    n, blocks = len(counted), list(row_blocks(*z.shape))
     center = np.asarray(sum(counted[rows] @ z[rows] for rows in blocks) / n)
     spread = np.sqrt(sum(counted[rows] @ (z[rows] - center) ** 2 for rows in blocks) / n)
     return center, np.asarray(np.where(spread > 0, spread, 1.0))

@@ -160,9 +160,10 @@ class Nuisances:
 
     def _check_finite(self) -> None:
         linear = self.linear
-        blocks = row_blocks(0 if linear is None else self.n)
-        if linear is not None and not all(np.isfinite(linear[rows]).all() for rows in blocks):
-            raise ValueError("linear must be finite")
+        if linear is not None:
+            blocks = row_blocks(self.n, linear.shape[1])
+            if not all(np.isfinite(linear[rows]).all() for rows in blocks):
+                raise ValueError("linear must be finite")
         for what, values in (("outcome", self.mu), ("treatment", self.propensity)):
             broken = ~np.isfinite(values).all(axis=1)
             if broken.any():
@@ -176,7 +177,7 @@ class Nuisances:
 
 def _rows_of(columns: Columns, chosen: NDArray[np.bool_]) -> FloatArray:
     """Some rows of columns, chosen by a mask (n,), as an array."""
-    blocks = row_blocks(len(chosen))
+    blocks = row_blocks(len(chosen), columns.shape[1])
     return np.concatenate([np.asarray(columns[rows], np.float64)[chosen[rows]] for rows in blocks])
 
 

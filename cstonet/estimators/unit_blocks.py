@@ -74,7 +74,7 @@ def unit_blocks(
     if not np.any(clip):
         check_possible(nuisances.received, nuisances.propensity)
     weights = nuisances.unit_weights
-    for rows in row_blocks(nuisances.n):
+    for rows in row_blocks(nuisances.n, 1 if linear is None else linear.width):
         clipped = clip_propensity(nuisances.propensity[rows], clip)
         mu = nuisances.mu[rows]
         yield UnitBlock(

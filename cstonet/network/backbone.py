@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.blocks import row_blocks
 from cstonet.data.treatment import level_dummies
 from cstonet.network.covariates import Covariates
 from cstonet.network.linear_part import FloatArray, Link, Regression, Terms, regress
@@ -60,9 +61,11 @@ class LinearPredictor:
 
     def at(self, x: NDArray[np.floating], treatment: NDArray[np.floating]) -> FloatArray:
         """Predictor (m,) of rows with these covariates (m, q) and dummies (m, L-1)."""
-        found: FloatArray = self.constant + treatment @ self.arms + x @ self.slopes
+        # Not x @ slopes, which would make a float64 copy of x.
+        direct = np.einsum("mq,q->m", x, self.slopes)
+        found: FloatArray = self.constant + treatment @ self.arms + direct
         if self.by_arm.any():
-            found = found + np.sum(treatment * (x @ self.by_arm.T), axis=1)
+            found = found + np.einsum("ma,mq,aq->m", treatment, x, self.by_arm)
         return found
 
 
@@ -263,9 +266,10 @@ class _Fitter:
         self, predictor: LinearPredictor, fitted: Regression, offset: NDArray[np.float32]
     ) -> LinearPredictor:
         offset[self._rows] = fitted.held_out
-        if len(self._unseen):
-            x = self._data.covariates.gather(self._unseen, predictor.columns)
-            offset[self._unseen] = predictor.at(x, self._data.treatment[self._unseen])
+        for block in row_blocks(len(self._unseen), len(predictor.columns)):
+            rows = self._unseen[block]
+            x = self._data.covariates.gather(rows, predictor.columns)
+            offset[rows] = predictor.at(x, self._data.treatment[rows])
         return predictor
 
     def _others(

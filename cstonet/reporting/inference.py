@@ -33,7 +33,7 @@ def check_alpha(alpha: float) -> None:
 def critical_values(effects: Effects, alpha: float) -> FloatArray:
     """Quantiles 1 - alpha/2 of |estimate - truth| / error, shape (k,): normal, or Student's t.
 
-    Effects from imputations have degrees of freedom.
+    Effects from imputations, or decided by few units, have degrees of freedom.
     """
     if effects.freedom is None:
         return np.full(len(effects.names), -ndtri(alpha / 2))
@@ -186,8 +186,7 @@ def largest_quantile(
 ) -> float:
     """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates with a covariance.
 
-    Where they come from imputations they are drawn as multivariate t, with the fewest degrees of
-    freedom among them.
+    Where they have degrees of freedom they are drawn as multivariate t, with the fewest of them.
 
     Parameters
     ----------
@@ -216,8 +215,8 @@ def largest_quantile(
 class EffectInference:
     """Inference on effects with a joint covariance, under statsmodels' names.
 
-    Estimates are taken for normal; where covariates were imputed, for Student's t with degrees of
-    freedom by Barnard and Rubin.
+    Estimates are taken for normal; for Student's t where covariates were imputed, with degrees of
+    freedom by Barnard and Rubin, or where few units decide, by Satterthwaite.
 
     Parameters
     ----------

@@ -162,22 +162,20 @@ def training_paragraph(plan: Plan) -> str:
 def variance_paragraph(effects: Effects, plan: Plan) -> str:
     """Where standard errors and intervals come from."""
     source = _ERRORS[effects.variance_kind]
+    errors = f"Inference. Standard errors are from {source}"
     if effects.freedom is None:
-        text = f"Inference. Standard errors are from {source}; intervals use the normal quantiles."
-    elif effects.between is None:
-        text = (
-            f"Inference. Standard errors are from {source}; few units decide some of the effects, "
-            "and intervals use Student's t with at least "
-            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom (Satterthwaite, "
-            "from the weights)."
-        )
+        text = f"{errors}; intervals use the normal quantiles."
     else:
-        text = (
-            f"Inference. Standard errors are from {source} within, and the variance between, "
-            f"{effects.imputations} imputations (Rubin's rules); intervals use Student's t with at "
-            f"least {math.floor(float(effects.freedom.min())):.0f} degrees of freedom (Barnard and "
-            "Rubin)."
+        student = (
+            "intervals use Student's t with at least "
+            f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom"
         )
+        text = f"{errors}; {student} (Satterthwaite), because few units decide the estimates."
+        if effects.between is not None:
+            text = (
+                f"{errors} within, and the variance between, {effects.imputations} imputations "
+                f"(Rubin's rules); {student} (Barnard and Rubin)."
+            )
     if plan.repeats > 1:
         text += (
             f" Errors are those of a single one of the {plan.repeats} repetitions, plus what the "

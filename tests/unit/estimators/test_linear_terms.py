@@ -1,4 +1,4 @@
-"""Linear terms against a plain regression and a numerical influence function."""
+"""Linear terms against plain regressions, numerical derivatives and what their weights promise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cstonet.errors import NumericalError
+from cstonet import blocks
 from cstonet.estimators import Nuisances, clip_propensity, estimate_effects, estimate_target
-from cstonet.estimators.linear_terms import linear_terms
-from cstonet.reporting.diagnostics import arm_separation, balance
+from cstonet.estimators.linear_terms import (
+    ROWS_PER_ARM_SLOPE,
+    ROWS_PER_SLOPE,
+    effective_size,
+    linear_terms,
+)
+from cstonet.estimators.nuisances import arm_weights
+from cstonet.reporting.diagnostics import balance
 
 CLIP = 0.05
 N = 150
@@ -18,11 +24,11 @@ N = 150
 TWIN = {"rtol": 1e-10, "atol": 1e-11}
 
 
-@pytest.fixture(params=["plain", "weighted", "three arms"])
+@pytest.fixture(params=["plain", "weighted", "slopes by arm", "three arms", "three arms' slopes"])
 def nuisances(request) -> Nuisances:
     """Nuisances with three covariates that move treatment and outcome and are in neither model."""
     rng = np.random.default_rng(5)
-    levels = 3 if request.param == "three arms" else 2
+    levels = 3 if "three" in request.param else 2
     odds = np.exp(rng.normal(0.0, 0.7, (N, levels)))
     propensity = odds / odds.sum(axis=1, keepdims=True)
     treatment = np.array([rng.choice(levels, p=p) for p in propensity])
@@ -30,7 +36,8 @@ def nuisances(request) -> Nuisances:
     linear[:, 0] += 0.3 * treatment
     linear[:, 1] += linear[:, 0] - 0.5 * treatment
     mu = rng.normal(0.0, 1.0, (N, levels)) + np.arange(levels)
-    return Nuisances(
+    by_arm = "slopes" in request.param
+    made = Nuisances(
         y=mu[np.arange(N), treatment] + linear @ [0.4, -0.3, 0.01] + rng.normal(0.0, 0.5, N),
         treatment=treatment,
         mu=mu + 0.1 * mu**2,
@@ -38,7 +45,11 @@ def nuisances(request) -> Nuisances:
         weights=rng.uniform(0.5, 2.0, N) if request.param == "weighted" else None,
         fold=np.zeros(N, dtype=np.int64),
         linear=linear,
+        found=np.array([0, 2] if by_arm else [], dtype=np.int64),
     )
+    terms = linear_terms(made, CLIP)
+    assert terms.width == levels + 3 + (levels - 1) * 2 * by_arm
+    return made
 
 
 def estimate(nuisances, variance="influence"):
@@ -64,67 +75,122 @@ ESTIMATORS = {
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
-def weighted_means(nuisances):
-    """Means over units with sampling weights."""
-    w = np.ones(nuisances.n) if nuisances.weights is None else nuisances.weights
-    return lambda values: np.average(values, axis=0, weights=w)
+def regressors(nuisances, received):
+    """Arms, centred covariates, and these by arm where a model found them, (n, width)."""
+    z = nuisances.linear - np.average(nuisances.linear, axis=0, weights=nuisances.unit_weights)
+    arms = np.eye(nuisances.n_levels)[received]
+    own = [arms[:, [a]] * z[:, nuisances.found] for a in range(1, nuisances.n_levels)]
+    return np.column_stack([arms, z, *own])
+
+
+class Twin:
+    """Weighted least squares by numpy's own solver, and what every unit counts in each mean."""
+
+    def __init__(self, nuisances: Nuisances) -> None:
+        n, codes = nuisances.n, nuisances.treatment
+        rows, w = np.arange(n), nuisances.unit_weights
+        design = regressors(nuisances, codes)
+        p = clip_propensity(nuisances.propensity, CLIP).values
+        root = np.sqrt(w / p[rows, codes])[:, None]
+        left = nuisances.y - nuisances.mu[rows, codes]
+        beta = np.linalg.lstsq(root * design, root[:, 0] * left, rcond=None)[0]
+        every = [regressors(nuisances, np.full(n, a)) for a in range(nuisances.n_levels)]
+        self.mu = nuisances.mu + np.column_stack([d @ beta for d in every])
+        self.means = w @ self.mu / n
+        hat = root * design @ np.linalg.pinv(root * design)
+        self.error = (left - design @ beta) / np.sqrt(1 - np.diag(hat))
+        # What the fitted values of everyone under each level take from each residual.
+        taken = np.column_stack([w @ d for d in every])
+        self.total = root * (np.linalg.pinv(root * design).T @ taken)
 
 
 def test_estimates_are_those_of_a_regression_of_the_residuals(nuisances):
-    """Twin: weighted least squares by numpy's own solver, then equation (1) with cleared y."""
-    mean = weighted_means(nuisances)
+    levels = nuisances.n_levels
+    np.testing.assert_allclose(
+        estimate(nuisances).estimates[levels - 1 :], Twin(nuisances).means, **TWIN
+    )
+
+
+@pytest.mark.parametrize("variance", ["paper", "influence"])
+def test_covariance_is_that_of_errors_and_total_weights(nuisances, variance):
+    n, levels, twin = nuisances.n, nuisances.n_levels, Twin(nuisances)
+    signal = nuisances.unit_weights[:, None] * (twin.mu - twin.means)
+    noise = twin.total * twin.error[:, None]
+    parts = [noise, signal] if variance == "paper" else [noise + signal]
+    expected = sum(part.T @ part for part in parts) / n**2
+    found = estimate(nuisances, variance).covariance[levels - 1 :, levels - 1 :]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    squares = (twin.total**2).sum(axis=0)
+    freedom = np.maximum(squares**2 / (twin.total**4).sum(axis=0) - 1, 1)
+    np.testing.assert_allclose(estimate(nuisances).freedom[levels - 1 :], freedom, rtol=1e-9)
+
+
+def total_weights(nuisances):
+    """Weights minus shift for every mean, (n, L), and the terms they belong to."""
+    terms, everyone = linear_terms(nuisances, CLIP), slice(0, nuisances.n)
     p = clip_propensity(nuisances.propensity, CLIP).values
-    rows = np.arange(nuisances.n)
-    own, expected = p[rows, nuisances.treatment], nuisances.mu[rows, nuisances.treatment]
-    w = np.ones(nuisances.n) if nuisances.weights is None else nuisances.weights
-    root = np.sqrt(w / own)[:, None]
-    z = nuisances.linear - mean(nuisances.linear)
-    design = np.column_stack([np.eye(nuisances.n_levels)[nuisances.treatment], z])
-    solution = np.linalg.lstsq(root * design, root[:, 0] * (nuisances.y - expected), rcond=None)[0]
-    cleared = nuisances.y - z @ solution[nuisances.n_levels :]
-    plain = estimate(replace(nuisances, y=cleared, linear=None))
-    np.testing.assert_allclose(estimate(nuisances).estimates, plain.estimates, **TWIN)
+    weights = arm_weights(nuisances, p)
+    by_level = nuisances.unit_weights[:, None, None] * np.eye(nuisances.n_levels)
+    imbalance = terms.moments(everyone, weights) - terms.expected(everyone, by_level)
+    return weights - terms.shift(everyone, imbalance / nuisances.n), terms
+
+
+def test_total_weights_sum_to_n_in_the_arm_and_give_covariates_their_means(nuisances):
+    total, _ = total_weights(nuisances)
+    z, arms = nuisances.linear, np.eye(nuisances.n_levels)[nuisances.treatment]
+    np.testing.assert_allclose(arms.T @ total / N, np.eye(nuisances.n_levels), atol=1e-10)
+    mean = np.average(z, axis=0, weights=nuisances.unit_weights)
+    np.testing.assert_allclose(z.T @ total / N, np.tile(mean[:, None], total.shape[1]), rtol=1e-10)
+    for a in range(nuisances.n_levels):  # slopes of an arm's own: its units alone have the means
+        own = (z * arms[:, [a]])[:, nuisances.found].T @ total[:, a] / N
+        np.testing.assert_allclose(own, mean[nuisances.found], rtol=1e-10)
+    np.testing.assert_allclose(total, Twin(nuisances).total, rtol=1e-9, atol=1e-10)
+
+
+def test_total_weights_have_no_imbalance(nuisances):
+    total, terms = total_weights(nuisances)
+    by_level = nuisances.unit_weights[:, None, None] * np.eye(nuisances.n_levels)
+    left = terms.moments(slice(0, N), total) - terms.expected(slice(0, N), by_level)
+    np.testing.assert_allclose(left / N, 0, atol=1e-10)
+
+
+def test_an_outcome_moves_the_means_by_its_total_weight(nuisances):
+    """The estimates are linear in y, so that a difference quotient has no error but rounding."""
+    total, _ = total_weights(nuisances)
+    levels, before = nuisances.n_levels, estimate(nuisances).estimates
+    for i in range(0, N, 15):
+        y = nuisances.y.copy()
+        y[i] += 1.0
+        moved = (estimate(replace(nuisances, y=y)).estimates - before)[levels - 1 :]
+        np.testing.assert_allclose(moved, total[i] / N, rtol=1e-9, atol=1e-12)
 
 
 @every_estimator
 def test_influence_is_the_derivative_by_the_units_weights(nuisances, name):
-    """Each unit's weight moves the estimate by its influence value over n.
-
-    The influence function takes the weights' means within the arms for one, which they are up to
-    chance. What this leaves out is a unit's pull on the mean of z.
-    """
-    step, n = 1e-6, nuisances.n
-    weights = (
-        np.ones(n) if nuisances.weights is None else nuisances.weights / nuisances.weights.mean()
-    )
+    """Each unit's weight moves the estimate by its influence value over n, exactly."""
+    step, weights = 1e-5, nuisances.unit_weights
     nuisances = replace(nuisances, weights=weights)
-    effects = ESTIMATORS[name](nuisances)
-    p = clip_propensity(nuisances.propensity, CLIP).values
-    pull = linear_terms(nuisances, CLIP).pull(slice(None))
-    excess = np.zeros(len(effects.names))
-    if len(effects.names) > 1:
-        arms = (weights[:, None] * nuisances.received / p).mean(axis=0) - 1
-        excess = np.r_[arms[1:] - arms[0], arms]
-    else:
-        # The weights of a contrast have the mean zero up to chance; this is how far they are off.
-        ones = replace(nuisances, y=np.ones(n), mu=np.zeros_like(p), linear=None)
-        excess[0] = ESTIMATORS[name](ones).estimates[0]
-    for i in range(0, n, 10):
+    influence = ESTIMATORS[name](nuisances).influence
+    for i in range(0, N, 10):
         moved = []
         for sign in (1, -1):
             changed = weights.copy()
             changed[i] += sign * step
             moved.append(ESTIMATORS[name](replace(nuisances, weights=changed)).estimates)
-        slope = n * (moved[0] - moved[1]) / (2 * step)
-        analytic = effects.influence[i] / weights[i] + excess * pull[i]
-        # Central differences of step 1e-6: rounding of about 1e-16 n / 1e-6.
-        np.testing.assert_allclose(slope, analytic, rtol=1e-6, atol=1e-7)
+        slope = N * (moved[0] - moved[1]) / (2 * step)
+        # Rounding of about 1e-15 n / 1e-5; the next term of the series is of order 1e-10.
+        np.testing.assert_allclose(slope, influence[i] / weights[i], rtol=1e-6, atol=1e-7)
+
+
+@every_estimator
+def test_influence_averages_to_zero(nuisances, name):
+    influence = ESTIMATORS[name](nuisances).influence
+    np.testing.assert_allclose(influence.mean(axis=0), 0, atol=1e-12)
 
 
 @every_estimator
 def test_what_the_covariates_do_linearly_does_not_matter(nuisances, name):
-    mean = weighted_means(nuisances)
-    z = nuisances.linear - mean(nuisances.linear)
+    z = nuisances.linear - np.average(nuisances.linear, axis=0, weights=nuisances.unit_weights)
     before = ESTIMATORS[name](nuisances)
     after = ESTIMATORS[name](replace(nuisances, y=nuisances.y + z @ [5.0, -7.0, 0.5]))
     np.testing.assert_allclose(after.estimates, before.estimates, **TWIN)
@@ -132,37 +198,58 @@ def test_what_the_covariates_do_linearly_does_not_matter(nuisances, name):
         np.testing.assert_allclose(after.covariance, before.covariance, **TWIN)
 
 
-@pytest.mark.parametrize("variance", ["paper", "influence"])
-def test_covariance_counts_slopes_that_arms_share(nuisances, variance):
-    """Twin: the noise of every unit in every mean, by a loop, and how it moves the slopes."""
-    n, levels = nuisances.n, nuisances.n_levels
-    w = np.ones(n) if nuisances.weights is None else nuisances.weights * n / nuisances.weights.sum()
-    p = clip_propensity(nuisances.propensity, CLIP).values
-    z = nuisances.linear - weighted_means(nuisances)(nuisances.linear)
-    design = np.column_stack([np.eye(levels)[nuisances.treatment], z])
-    own = p[np.arange(n), nuisances.treatment]
-    expected = nuisances.mu[np.arange(n), nuisances.treatment]
-    gram = sum(w[i] / own[i] * np.outer(design[i], design[i]) for i in range(n)) / n
-    moment = sum(w[i] / own[i] * design[i] * (nuisances.y[i] - expected[i]) for i in range(n)) / n
-    coefficients = np.linalg.solve(gram, moment)
-    slopes = coefficients[levels:]
-    means = estimate(nuisances).estimates[levels - 1 :]
-    noise, signal = np.zeros((n, levels)), np.zeros((n, levels))
-    for a in range(levels):
-        in_arm = nuisances.treatment == a
-        imbalance = sum(w[i] / own[i] * z[i] for i in np.flatnonzero(in_arm)) / n
-        for i in range(n):
-            left = nuisances.y[i] - expected[i] - z[i] @ slopes
-            moved = np.linalg.solve(gram, w[i] / own[i] * design[i])[levels:]
-            error = nuisances.y[i] - expected[i] - design[i] @ coefficients
-            noise[i, a] = in_arm[i] * w[i] / own[i] * left - imbalance @ moved * error
-            signal[i, a] = w[i] * (nuisances.mu[i, a] + z[i] @ slopes - means[a])
-    noise *= np.sqrt(n / (n - levels - 3))
-    parts = [noise, signal] if variance == "paper" else [noise + signal]
-    twin = sum(part.T @ part for part in parts) / n**2
-    assert np.abs(noise.T @ noise - np.diag(np.diag(noise.T @ noise))).max() > 1
-    covariance = estimate(nuisances, variance).covariance[levels - 1 :, levels - 1 :]
-    np.testing.assert_allclose(covariance, twin, rtol=1e-9)
+@pytest.mark.parametrize("interacted", [False, True])
+def test_with_everything_linear_the_effect_is_that_of_least_squares(interacted):
+    """OLS on arms and covariates; with products, its coefficient at the covariates' means."""
+    rng = np.random.default_rng(3)
+    n, x = 200, rng.normal(size=(200, 4))
+    treatment = (x[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
+    share = 0.3 if interacted else 0.5  # weights do not matter where every arm has its own slopes
+    nuisances = Nuisances(
+        y=1.5 * treatment + x @ [1.0, -2.0, 0.5, 0.0] + treatment * x[:, 1] + rng.normal(size=n),
+        treatment=treatment,
+        mu=np.column_stack([x @ [0.5, -1.0, 0.0, 0.0], 1 + x @ [0.7, 0.0, 0.2, 0.0]])
+        if interacted
+        else (x @ [0.5, -1.0, 0.0, 0.0])[:, None] + [0.0, 1.0],
+        propensity=np.tile([1 - share, share], (n, 1)),
+        weights=None,
+        fold=np.zeros(n, dtype=np.int64),
+        linear=x,
+        found=np.arange(4 if interacted else 0),
+    )
+    z = x - x.mean(axis=0)
+    products = [treatment[:, None] * z] if interacted else []
+    design = np.column_stack([treatment, np.ones(n), z, *products])
+    ols = np.linalg.lstsq(design, nuisances.y, rcond=None)[0]
+    assert estimate(nuisances).estimates[0] == pytest.approx(ols[0], rel=1e-10)
+
+
+def two_arms(sizes, columns, found=0, seed=0):
+    """Arms of given sizes whose propensities are their shares, and noise."""
+    rng, n = np.random.default_rng(seed), sum(sizes)
+    return Nuisances(
+        y=rng.normal(size=n),
+        treatment=np.repeat([0, 1], sizes),
+        mu=np.zeros((n, 2)),
+        propensity=np.tile(np.array(sizes) / n, (n, 1)),
+        weights=None,
+        fold=np.zeros(n, dtype=np.int64),
+        linear=rng.normal(size=(n, columns)),
+        found=np.arange(found),
+    )
+
+
+def test_without_covariates_the_variance_is_that_of_two_means():
+    """HC2: s²/n of each arm with n - 1, Neyman's variance of their difference."""
+    nuisances = two_arms((9, 31), 0)
+    effects = estimate_effects(nuisances, levels=(0, 1), clip=0.0, variance="influence")
+    arms = [nuisances.y[nuisances.treatment == a] for a in (0, 1)]
+    means, variances = [a.mean() for a in arms], [a.var(ddof=1) / len(a) for a in arms]
+    np.testing.assert_allclose(effects.estimates, [means[1] - means[0], *means], **TWIN)
+    np.testing.assert_allclose(
+        np.diag(effects.covariance), [sum(variances), *variances], rtol=1e-12
+    )
+    np.testing.assert_allclose(effects.freedom[1:], [8, 30], rtol=1e-12)
 
 
 def test_errors_allow_for_the_fitted_slopes():
@@ -189,16 +276,52 @@ def test_errors_allow_for_the_fitted_slopes():
     assert 1 - 3 * 0.035 < ratio < 1 + 3 * 0.035
 
 
-def test_more_slopes_than_units_can_bear_are_refused(nuisances):
-    many = np.random.default_rng(0).normal(size=(N, N // 2))
-    with pytest.raises(NumericalError, match="too many covariates were found for the treatment"):
-        estimate(replace(nuisances, linear=many))
+# Slopes that rows allow ---------------------------------------------------------------------------
 
 
-@every_estimator
-def test_influence_averages_to_zero(nuisances, name):
-    influence = ESTIMATORS[name](nuisances).influence
-    np.testing.assert_allclose(influence.mean(axis=0), 0, atol=1e-12)
+def test_effective_size():
+    assert effective_size(np.full(7, 3.0)) == pytest.approx(7)
+    assert effective_size(np.array([2.0, 0.0, 0.0])) == 1
+    assert effective_size(np.array([1.0, 3.0])) == pytest.approx(16 / 10)
+    assert effective_size(np.zeros(3)) == 0
+
+
+def test_slopes_are_as_many_as_rows_allow():
+    room = 80 // ROWS_PER_SLOPE - 2
+    own = 40 // ROWS_PER_ARM_SLOPE
+
+    def width(columns, found):
+        return linear_terms(two_arms((40, 40), columns, found), 0.0).width
+
+    assert width(room, 0) == 2 + room
+    assert width(room + 1, 0) == 2  # none was found: only the arms are left
+    assert width(room + 1, 3) == 2 + 3 + 3  # those found, by arm
+    assert width(room + 1, room + 1) == 2
+    assert width(own, own) == 2 + 2 * own
+    assert width(own + 1, own + 1) == 2 + own + 1  # too few rows in an arm
+    assert width(room, own) == 2 + room  # too few in all
+    assert width(room - own, own) == 2 + room
+
+
+def test_weights_that_few_units_decide_leave_few_slopes():
+    """Forty of eighty units with all the weight are forty."""
+    heavy = replace(two_arms((40, 40), 9), weights=np.tile([1.0, 1e-9], 40))
+    assert linear_terms(heavy, 0.0).width == 2
+    few = replace(heavy, linear=heavy.linear[:, :8])
+    assert linear_terms(few, 0.0).width == 2 + 40 // ROWS_PER_SLOPE - 2
+
+
+def test_columns_that_rows_do_not_allow_change_nothing(nuisances):
+    many = np.column_stack([nuisances.linear, np.random.default_rng(0).normal(size=(N, N // 2))])
+    one = estimate(replace(nuisances, linear=many))
+    only = nuisances.linear[:, nuisances.found]
+    other = estimate(replace(nuisances, linear=only, found=np.arange(only.shape[1])))
+    for a, b in zip(vars_of(one), vars_of(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def vars_of(effects):
+    return effects.estimates, effects.covariance, effects.influence, effects.freedom
 
 
 def test_units_copies_and_constants_of_the_covariates_do_not_matter(nuisances):
@@ -210,25 +333,24 @@ def test_units_copies_and_constants_of_the_covariates_do_not_matter(nuisances):
 
 
 def test_rows_without_weight_do_not_matter(nuisances):
-    weights = np.where(np.arange(nuisances.n) % 5, 1.0, 0.0)
-    some = replace(nuisances, weights=weights)
-    kept = weights > 0
-    parts = ("y", "treatment", "mu", "propensity", "weights", "fold", "linear")
-    only = Nuisances(**{name: getattr(some, name)[kept] for name in parts})
+    some = replace(nuisances, weights=np.where(np.arange(nuisances.n) % 5, 1.0, 0.0))
+    only = some.among(some.weights > 0)
     np.testing.assert_allclose(estimate(some).estimates, estimate(only).estimates, **TWIN)
     errors = [estimate(each).standard_errors for each in (some, only)]
     np.testing.assert_allclose(errors[0], errors[1], rtol=1e-8)
 
 
-def test_no_linear_terms_change_nothing(nuisances):
-    none = replace(nuisances, linear=None)
-    empty = replace(nuisances, linear=np.empty((nuisances.n, 0)))
-    for one, other in zip(vars_of(estimate(none)), vars_of(estimate(empty)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def vars_of(effects):
-    return effects.estimates, effects.covariance, effects.influence
+def test_arms_alone_make_weights_sum_to_one(nuisances):
+    """With no covariate the terms are the arms' intercepts: residuals are averaged by arm."""
+    p = clip_propensity(nuisances.propensity, CLIP).values
+    weights = arm_weights(nuisances, p)
+    left = nuisances.y - nuisances.mu[np.arange(N), nuisances.treatment]
+    means = nuisances.unit_weights @ nuisances.mu / N + left @ weights / weights.sum(axis=0)
+    none = replace(nuisances, linear=np.empty((N, 0)), found=nuisances.found[:0])
+    np.testing.assert_allclose(estimate(none).estimates[nuisances.n_levels - 1 :], means, **TWIN)
+    plain = estimate(replace(none, linear=None))
+    scores = nuisances.unit_weights @ nuisances.mu / N + left @ weights / N
+    np.testing.assert_allclose(plain.estimates[nuisances.n_levels - 1 :], scores, **TWIN)
 
 
 def test_the_estimators_weights_balance_the_covariates(nuisances):
@@ -244,7 +366,10 @@ def test_impossible_shapes_are_refused(nuisances):
         replace(nuisances, linear=nuisances.linear[:-1])
 
 
-def test_separation_by_covariates_that_are_not_in_the_weights_is_seen(nuisances):
-    assert arm_separation(nuisances) < 0.9
-    linear = np.column_stack([nuisances.linear, nuisances.treatment == 1])
-    assert arm_separation(replace(nuisances, linear=linear)) == 1.0
+def test_blocks_of_rows_change_nothing_but_the_order_of_sums(nuisances, monkeypatch):
+    whole = estimate(nuisances)
+    monkeypatch.setattr(blocks, "_VALUES_AT_ONCE", 64)
+    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 7)
+    assert len(list(blocks.row_blocks(N, linear_terms(nuisances, CLIP).width))) > 10
+    for one, other in zip(vars_of(whole), vars_of(estimate(nuisances)), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11)
