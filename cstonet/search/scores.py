@@ -152,11 +152,16 @@ class ScoreTests:
         return z
 
     def _magnitudes(
-        self, covariates: NDArray[np.int64], *, simple_only: bool = False
+        self,
+        covariates: NDArray[np.int64],
+        *,
+        simple_only: bool = False,
+        raw_others: bool = False,
     ) -> NDArray[np.float32]:
         """|z| of some covariates, (2, q, k), those of x off the model's directions.
 
-        With ``simple_only``, those of other directions are zero.
+        With ``simple_only``, those of directions that are not simple effects' are zero; with
+        ``raw_others`` these are as they are.
         """
         simple, others = np.flatnonzero(self._main), np.flatnonzero(~self._main)
         if simple_only:
@@ -171,7 +176,9 @@ class ScoreTests:
         leading = _leading(z[0], simple, _STANDS_OUT)
         if len(leading):
             z[0][np.ix_(leading, simple)] = np.abs(self.projected(covariates[leading]))
-        leading = _leading(z[0], others[:0] if simple_only else others, _STANDS_OUT_OF_MANY)
+        if simple_only or raw_others:
+            return z
+        leading = _leading(z[0], others, _STANDS_OUT_OF_MANY)
         inside = np.array([*own.inside, *self._admitted], dtype=np.int64)
         if len(leading) and len(inside):
             products = self._products.only(others).with_residuals(np.column_stack(self._residuals))
@@ -240,7 +247,9 @@ class ScoreTests:
         if len(tested) == 0:
             return admitted
         simple_only = not np.isfinite(critical.overall).any()
-        z = self._magnitudes(tested, simple_only=simple_only)
+        # Where rows are many, what stands out in other directions is looked at beyond the support.
+        wanted = {"simple_only": simple_only, "raw_others": len(beyond) > 0}
+        z = self._magnitudes(tested, **wanted)
         largest = self._largest(z)
         if not simple_only and len(tested) + len(set(inside)) == self._covariates.columns:
             self.outside = self._spread(largest, tested)
@@ -262,7 +271,7 @@ class ScoreTests:
             tested = np.delete(tested, k)
             if len(admitted) == most or len(tested) == 0:
                 break
-            z = self._magnitudes(tested, simple_only=simple_only)
+            z = self._magnitudes(tested, **wanted)
         return admitted
 
     def settle(self) -> None:
