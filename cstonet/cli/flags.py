@@ -97,7 +97,7 @@ def _reader(hint: object) -> Callable[[str], Any]:
             return _TRUTHS[text.lower()]
         scalar = next((kind for kind in kinds if kind in (int, float)), None)
         if scalar is not None and "," not in text:
-            return scalar(text)  # type: ignore[operator]
+            return scalar(text)
         for kind in kinds:
             if get_origin(kind) is tuple:
                 return tuple(get_args(kind)[0](part) for part in text.split(","))
