@@ -33,7 +33,7 @@ from cstonet.estimators.combinations import combined
 from cstonet.estimators.support import MOST_LOST, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
-from cstonet.settings.plan import SHARE_CLIP
+from cstonet.settings.estimator_plan import SHARE_CLIP
 
 if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
