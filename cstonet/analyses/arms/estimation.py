@@ -30,6 +30,7 @@ from cstonet.estimators import (
     estimate_target,
     led_by,
 )
+from cstonet.estimators.linear_terms import ROWS_PER_SLOPE
 from cstonet.estimators.support import Overlap, hidden_bias
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
@@ -86,7 +87,10 @@ def arms_nuisances(
 
     def nuisances(prediction: Prediction, folds: Folds, labels: Folds) -> Nuisances:
         found = found_covariates(folds)
-        columns = found if is_partitioned(design.X) else np.arange(len(design.covariates))
+        n, p = design.X.shape
+        # Columns that no estimate can afford slopes for need not be looked at.
+        few = is_partitioned(design.X) or p > n / ROWS_PER_SLOPE
+        columns = found if few else np.arange(p)
         # Not those that training packed, so that no copy of the covariates outlives it.
         linear = StandardisedColumns(fitted.x_scaling, design.X, columns)
         return Nuisances(
