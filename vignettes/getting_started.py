@@ -151,12 +151,11 @@ pd.DataFrame(
 #
 # An effect can only be estimated where both treated and untreated units occur. `overlap` shows the
 # distribution of the estimated treatment probability in each arm: the ranges should share most of
-# their length, and nothing should sit at 0 or 1. `lost_share` counts the units that, given all
-# covariates, have no counterpart in the other arm; from a tenth on the effect is not `estimable`,
+# their length, and nothing should sit at 0 or 1. `res.lost_share` counts the units that, given all
+# covariates, have no counterpart in the other arm; from a tenth on the effect is not `res.estimable`,
 # and `res.support()` describes where it is.
 
 # %%
-print(res.estimable, round(res.lost_share, 3))
 res.overlap().round(3)
 
 # %% [markdown]
