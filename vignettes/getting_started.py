@@ -151,9 +151,9 @@ pd.DataFrame(
 #
 # An effect can only be estimated where both treated and untreated units occur. `overlap` shows the
 # distribution of the estimated treatment probability in each arm: the ranges should share most of
-# their length, and nothing should sit at 0 or 1. `res.lost_share` counts the units that, given all
-# covariates, have no counterpart in the other arm; from a tenth on the effect is not `res.estimable`,
-# and `res.support()` describes where it is.
+# their length, and nothing should sit at 0 or 1. `res.lost_share` is the share of units that, given
+# all covariates, have no counterpart in the other arm; beyond a tenth `res.estimable` is False, and
+# `res.support()` describes where the effect can be estimated.
 
 # %%
 res.overlap().round(3)
