@@ -191,7 +191,7 @@ class Plan:
 
     @property
     def adjusts_linearly(self) -> bool:
-        """Whether covariates found for the treatment alone are adjusted for by linear terms."""
+        """Whether covariates found for the treatment alone may stay out of the weights."""
         return self.search is not None and self.search.adjust == "linear"
 
     @property
