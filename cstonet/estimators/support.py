@@ -59,6 +59,13 @@ class Overlap:
         shares = np.bincount(nuisances.treatment, weights, nuisances.n_levels) / weights.sum()
         return cls(probabilities, nuisances.treatment, COUNTERPART * shares, weights)
 
+    def among(self, chosen: NDArray[np.bool_]) -> Overlap:
+        """The same of some units, chosen by a mask (n,)."""
+        weights = self.unit_weights[chosen]
+        return Overlap(
+            self.probabilities[chosen], self.treatment[chosen], self.least, weights / weights.mean()
+        )
+
     @property
     def counterparts(self) -> NDArray[np.bool_]:
         """Whether a unit has a counterpart in an arm, shape (n, L); its own is always one."""

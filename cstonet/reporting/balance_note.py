@@ -84,8 +84,8 @@ def note_balance(imbalance: LargestImbalance, noun: str) -> str:
     note = f"Largest {noun} after weighting: {imbalance.after:.2f} ({imbalance.covariate})."
     if imbalance.after > NOTABLE:
         note += (
-            f" It was {imbalance.before:.2f} before. What weights leave, here above {NOTABLE:g}, "
-            "is adjusted for only where the outcome model holds the covariate. See res.balance()."
+            f" It was {imbalance.before:.2f} before. A {noun.partition(' ')[0]} above {NOTABLE:g} "
+            "is removed only as far as the outcome model holds the covariate. See res.balance()."
         )
     if imbalance.worse:
         names = listing(imbalance.worse, _NAMED, form=str)

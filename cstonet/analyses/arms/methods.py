@@ -109,13 +109,14 @@ def _backbone_paragraph(results: ArmsResults) -> str:
 
 def _support_paragraph(results: ArmsResults) -> str:
     """Who has counterparts, and what is added to intervals where many have none."""
+    given = "all covariates" if results.plan.backbone else "the covariates of the weights"
     text = (
-        "Support. A unit has a counterpart in an arm if its out-of-fold probability of it, given "
-        f"all covariates, is at least {COUNTERPART:.0%} of the arm's share; "
+        f"Support. A unit has a counterpart in an arm if its out-of-fold probability of it, given "
+        f"{given}, is at least {COUNTERPART:.0%} of the arm's share; "
         f"{results.lost_share:.1%} of the units that the {leading_estimand(results)} asks about "
         "lack one."
     )
-    if results.effects.bias is not None:
+    if results.effects.bias is not None and results.effects.bias[0] > 0:
         text += (
             " Intervals include what extrapolation to them could hide: the effect is taken to "
             "change per unit of the log-odds of treatment beyond the region with counterparts by "
