@@ -153,6 +153,18 @@ def hidden_bias(
     )
 
 
+def hidden_bias_of_mean(overlap: Overlap, nuisances: Nuisances, arm: int, other: int) -> float:
+    """What extrapolation could hide of the mean outcome in an arm, judged beside another arm.
+
+    Only units without a counterpart in the arm itself count.
+    """
+    lacks = ~overlap.counterparts[:, arm]
+    if not lacks.any():
+        return 0.0
+    far = np.average(overlap.distance((arm, other)) * lacks, weights=overlap.unit_weights)
+    return steepest(overlap, nuisances, (arm, other)) * float(far)
+
+
 def steepest(overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int]) -> float:
     """M: by how much the effect may change per unit of ℓ, judging by units with counterparts."""
     b, a = contrast

@@ -31,7 +31,7 @@ from cstonet.estimators import (
     led_by,
 )
 from cstonet.estimators.linear_terms import ROWS_PER_SLOPE
-from cstonet.estimators.support import Overlap, hidden_bias
+from cstonet.estimators.support import Overlap, hidden_bias, hidden_bias_of_mean
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
 from cstonet.network.scaling import StandardisedColumns
@@ -148,9 +148,9 @@ def with_hidden_bias(effects: Effects, plan: Plan, arms: Arms, nuisances: ArmsNu
     contrasts = [
         hidden_bias(overlap, mean, target, (b, 0)) for target in targets for b in range(1, levels)
     ]
-    ates = contrasts[1 - levels :]
-    # A mean is off by no more than the effects that it is part of; the first is part of all.
-    bias = np.array([*contrasts, max(ates), *ates])
+    means = [hidden_bias_of_mean(overlap, mean, b, 0) for b in range(1, levels)]
+    reference = max(hidden_bias_of_mean(overlap, mean, 0, b) for b in range(1, levels))
+    bias = np.array([*contrasts, reference, *means])
     return dataclasses.replace(effects, bias=bias) if bias.any() else effects
 
 
