@@ -11,6 +11,7 @@ from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.data.gaps import CovariateGaps, Incomplete
 from cstonet.estimators import CrossFit, Imputations, estimate_effects, pooled_effects
+from cstonet.estimators.support import Overlap
 
 
 def test_summary(exact):
@@ -36,7 +37,11 @@ def test_golden_multilevel(record_of, check_golden):
         variance="paper",
         kind="multilevel",
     )
-    results = ArmsResults(record, effects, ArmsNuisances(CrossFit(nuisances), ()))
+    results = ArmsResults(
+        record,
+        effects,
+        ArmsNuisances(CrossFit(nuisances), (), Overlap.of(nuisances.propensity, nuisances)),
+    )
     check_golden("summary_multilevel.txt", str(results.summary()))
 
 
