@@ -17,6 +17,7 @@ from cstonet.settings.checks import members
 _SECTION = "Parameters"
 _LIST, _INTEGER, _NUMBER, _TEXT = "A,B,...", "INTEGER", "NUMBER", "TEXT"
 _NAMED_LISTS = "A:B,C;..."
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NAMES = {
     _NAMED_LISTS: "names with lists of names",
     _LIST: "list of whole numbers",
@@ -38,7 +39,7 @@ def add_flag(
     name
         Name of the option; underscores become hyphens.
     hint
-        Its type: int, float, str, bool, a tuple of whole numbers, a mapping from names to lists of
+        Its type: int, float, str, bool, a tuple of numbers, a mapping from names to lists of
         names, a Literal, or a union of these.
     text
         What it means.
@@ -92,11 +93,14 @@ def _reader(hint: object) -> Callable[[str], Any]:
         for kind in kinds:
             if get_origin(kind) is Literal and text in get_args(kind):
                 return text
+        if bool in kinds and text.lower() in _TRUTHS:
+            return _TRUTHS[text.lower()]
+        scalar = next((kind for kind in kinds if kind in (int, float)), None)
+        if scalar is not None and "," not in text:
+            return scalar(text)
         for kind in kinds:
             if get_origin(kind) is tuple:
-                return tuple(int(part) for part in text.split(","))
-            if kind in (int, float):
-                return kind(text)
+                return tuple(get_args(kind)[0](part) for part in text.split(","))
         return text
 
     # argparse names the reader in its message: "invalid whole number value: 'many'".
@@ -142,8 +146,8 @@ def _metavar(hint: object) -> str:
     kinds = members(hint)
     if _is_mapping(kinds):
         return _NAMED_LISTS
-    if any(get_origin(kind) is tuple for kind in kinds):
-        return _LIST
     if int in kinds:
         return _INTEGER
-    return _NUMBER if float in kinds else _TEXT
+    if float in kinds:
+        return _NUMBER
+    return _LIST if any(get_origin(kind) is tuple for kind in kinds) else _TEXT

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 
 from cstonet.network.spec import NetworkSpec
@@ -130,6 +129,7 @@ def _padded(odds: FloatArray) -> FloatArray:
 
 def _least(loss: Loss, predictors: int, total: float) -> tuple[float, ...]:
     """Weights of least convex loss among those that are not negative and sum to one."""
+    from scipy.optimize import minimize  # not at the top: only fits with linear parts load it
 
     def scaled(weights: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = loss(weights)

@@ -201,10 +201,7 @@ class Plan:
     def single_clip(self) -> float:
         """The bound of analyses that have one for all levels or doses."""
         if isinstance(self.clip, tuple):
-            raise OptionError(
-                f"clip={self.clip!r}: bounds for each level are available for the effects of "
-                "levels without mediators only. Give one number."
-            )
+            raise ValueError("every level has a bound of its own")
         return self.clip
 
     @property
@@ -310,8 +307,20 @@ def _backbone(problem: Problem, options: FitOptions) -> bool:
 
 def _clip(options: FitOptions, shares: tuple[float, ...] | None) -> Clip:
     """Least propensities: a weight is large in relation to those of its arm."""
-    if not isinstance(options.clip, str):
-        return options.clip
+    clip = options.clip
+    if isinstance(clip, tuple):
+        if shares is None:
+            raise OptionError(
+                f"clip={clip!r}: bounds for each level are available for the effects of levels "
+                "without mediators only. Give one number."
+            )
+        if len(clip) != len(shares) or sum(clip) >= 1:
+            raise OptionError(
+                f"clip={clip!r}: give one number, or one for each of the {len(shares)} levels, "
+                "which must sum to less than one."
+            )
+    if not isinstance(clip, str):
+        return clip
     return DENSITY_CLIP if shares is None else tuple(SHARE_CLIP * share for share in shares)
 
 
