@@ -107,6 +107,7 @@ class FakePlan:
 
 
 class FakeNetworks:
+    gaps = None
     n_nonzero = 41
     n_weights = 16_209
     trace = pd.DataFrame({"fold": [0], "start": [0], "stage": ["train"], "epoch": [1]})

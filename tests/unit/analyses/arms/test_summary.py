@@ -93,8 +93,10 @@ def test_methods_tell_the_whole_story(fitted):
         "Model",
         "Covariates",
         "Training",
+        "Linear parts",
         "Estimator",
         "Overlap",
+        "Support",
         "Inference",
         "Software",
     ]
@@ -105,7 +107,7 @@ def test_methods_tell_the_whole_story(fitted):
         "2-fold cross-fitting",
         "augmented inverse probability weighting",
         "each level against placebo",
-        "clipped to [0.01, 0.98]",
+        "kept at or above 0.0058 (placebo), 0.0064 (low), 0.0077 (high)",
         "at least three quarters",
         f"cstonet {cs.__version__}, preset 'custom', seed 1",
     ):
