@@ -23,6 +23,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
     │   ├── TreatmentLeakError             a covariate that is the treatment
+    │   ├── SeparationError                covariates that together determine the treatment
     │   ├── MediatorTypeError (TypeError)  a mediator that is neither number nor two levels
     │   ├── ConstantMediatorError          a mediator without variation
     │   ├── MediatorLeakError              a mediator that is another variable
@@ -45,6 +46,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
     ├── ThinSupportWarning                 a point of a curve that very few units decide
     ├── EmptyArmWarning                    a covariate without any value in an arm
+    ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
     └── UncertainShareWarning              a share of an effect that may be zero
 """
@@ -68,6 +70,7 @@ __all__ = [
     "InfiniteValuesError",
     "KernelLevelWarning",
     "LengthMismatchError",
+    "LostSupportWarning",
     "MediatorLeakError",
     "MediatorTypeError",
     "MissingPackageError",
@@ -83,6 +86,7 @@ __all__ = [
     "OutlyingDoseWarning",
     "PointMassWarning",
     "SchedulerError",
+    "SeparationError",
     "ThinSupportWarning",
     "TooFewRowsError",
     "TreatmentLeakError",
@@ -169,6 +173,10 @@ class TreatmentLeakError(DataError):
     """A covariate is the treatment itself, possibly relabelled."""
 
 
+class SeparationError(DataError):
+    """Covariates determine the treatment: hardly a unit has a counterpart in the other arm."""
+
+
 class MediatorTypeError(DataError, TypeError):
     """A mediator is neither numeric nor has two levels."""
 
@@ -231,10 +239,6 @@ class NotEnoughSpaceError(CStoNetError, OSError):
 
 class MissingPackageError(CStoNetError, ImportError):
     """An optional package that the data or the backend need is not installed."""
-
-
-class SeparationError(CStoNetError, ValueError):
-    """Covariates determine the treatment: hardly a unit has a counterpart in the other arm."""
 
 
 class CStoNetWarning(UserWarning):

@@ -21,6 +21,7 @@ from cstonet.analyses.notes import in_sample_warning
 from cstonet.analyses.results import CausalResults, FitRecord
 from cstonet.data.variables import BlockFamily
 from cstonet.estimators import CrossFit, Nuisances, estimate_effects
+from cstonet.estimators.support import Overlap
 from cstonet.network.spec import NetworkSpec, causal_network
 from cstonet.search.selection import Selection
 from cstonet.settings.options import FitOptions, StageOptions, TrainingOptions
@@ -95,6 +96,9 @@ class FakePlan:
     network_label: str = "3-8-4-1"
     unites_supports: bool = True
     adjusts_linearly: bool = False
+    adjusts_by_slopes: bool = False
+    backbone: bool = False
+    estimand: str = "ATE"
     screen: int | None = None
     search: str | None = "score tests"
 
@@ -103,6 +107,7 @@ class FakePlan:
 
 
 class FakeNetworks:
+    gaps = None
     n_nonzero = 41
     n_weights = 16_209
     trace = pd.DataFrame({"fold": [0], "start": [0], "stage": ["train"], "epoch": [1]})
@@ -181,7 +186,8 @@ def results_with_fakes(
         runtime=1.0,
         warnings=overlap_warnings(nuisances, effects) + in_sample_warning(plan) + warnings,
     )
-    return KnownResults(record, effects, ArmsNuisances(CrossFit(nuisances), ()))
+    overlap = Overlap.of(nuisances.propensity, nuisances)
+    return KnownResults(record, effects, ArmsNuisances(CrossFit(nuisances), (), overlap))
 
 
 @pytest.fixture

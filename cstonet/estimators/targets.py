@@ -99,8 +99,8 @@ def total_weights(
 ) -> FloatArray:
     """Weights of the outcomes in an effect, as `estimate_target` has them, shape (n,).
 
-    Those of b sum to one and those of a to minus one, up to what arms lend each other through
-    common slopes.
+    Those of b sum to one and those of a to minus one. Linear terms see to that; without them the
+    estimator's own sums are about that, and the weights are divided by these.
     """
     look = _FirstLook.at(nuisances, target, contrast, clip)
     weights = np.empty(nuisances.n)
@@ -109,6 +109,11 @@ def total_weights(
         if look.linear is not None:
             part = part - look.linear.shift(units.rows, look.imbalance)
         weights[units.rows] = part[:, 0]
+    if look.linear is None:
+        for level in contrast:
+            arm = nuisances.treatment == level
+            weights[arm] /= abs(weights[arm].sum())
+        return weights
     total: FloatArray = weights / (nuisances.n * look.share)
     return total
 

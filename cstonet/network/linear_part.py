@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -182,7 +181,7 @@ class _System:
         found = np.zeros(len(self.moment))
         matrix = self.gram[np.ix_(kept, kept)]
         matrix[np.diag_indices_from(matrix)] += ridge
-        found[kept] = cho_solve(cho_factor(matrix, check_finite=False), self.moment[kept])
+        found[kept] = _solved(matrix, self.moment[kept])
         return found
 
 
@@ -213,7 +212,7 @@ def _logistic(
         gradient = values.T @ (weights * (response - p)) - ridge * found
         hessian = (values * (weights * np.maximum(p * (1 - p), 1e-6))[:, None]).T @ values
         hessian[np.diag_indices_from(hessian)] += ridge
-        step = cho_solve(cho_factor(hessian, check_finite=False), gradient)
+        step = _solved(hessian, gradient)
         size = 1.0
         while True:
             trial = found + size * step
@@ -228,3 +227,11 @@ def _logistic(
     coefficients = np.zeros(len(kept))
     coefficients[kept] = found
     return coefficients
+
+
+def _solved(matrix: FloatArray, moment: FloatArray) -> FloatArray:
+    """Solution (k,) of a system with a positive definite matrix (k, k)."""
+    from scipy.linalg import cho_factor, cho_solve  # not at the top: only linear parts load it
+
+    solution: FloatArray = cho_solve(cho_factor(matrix, check_finite=False), moment)
+    return solution

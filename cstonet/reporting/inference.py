@@ -37,7 +37,7 @@ def critical_values(effects: Effects, alpha: float) -> FloatArray:
     """
     if effects.freedom is None:
         return np.full(len(effects.names), -ndtri(alpha / 2))
-    quantiles: FloatArray = stdtrit(effects.freedom, 1 - alpha / 2)
+    quantiles: FloatArray = -stdtrit(effects.freedom, alpha / 2)
     return quantiles
 
 
@@ -201,7 +201,7 @@ def largest_quantile(
     """
     least = math.inf if freedom is None else float(freedom.min())
     if len(covariance) <= 1:
-        return float(-ndtri(alpha / 2) if freedom is None else stdtrit(least, 1 - alpha / 2))
+        return float(-ndtri(alpha / 2) if freedom is None else -stdtrit(least, alpha / 2))
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     root = vectors * np.sqrt(np.maximum(values, 0.0))

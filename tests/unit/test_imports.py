@@ -18,9 +18,10 @@ import cstonet as cs
 rng = np.random.default_rng(1)
 X, treat = rng.normal(size=(60, 3)), np.arange(60) % 2
 y = X[:, 0] + treat + rng.normal(size=60)
-results = cs.CausalStoNet(y, treat, X).fit(seed=1, n_jobs=1, folds=2)
+results = cs.CausalStoNet(y, treat, X).fit(seed=1, n_jobs=1, folds=2, {options})
 assert np.isfinite(results.effect("ATE").estimate)
 """
+WITHOUT_LINEAR_PARTS = SMALL_FIT.format(options="backbone=False")
 
 
 def modules_after(code: str) -> set[str]:
@@ -38,10 +39,19 @@ def test_import_loads_no_library():
 
 
 def test_a_fit_to_arrays_loads_only_what_it_needs():
-    loaded = modules_after(SMALL_FIT)
+    loaded = modules_after(WITHOUT_LINEAR_PARTS)
     assert "cstonet._core" in loaded
     assert not loaded & {
-        *("scipy.signal", "scipy.stats", "scipy.optimize", "scipy.interpolate"),
+        *("scipy.signal", "scipy.stats", "scipy.optimize", "scipy.interpolate", "scipy.linalg"),
+        *("statsmodels", "patsy", "tqdm", "cstonet.datasets"),
+    }
+
+
+def test_linear_parts_load_an_optimiser_and_nothing_else():
+    more = modules_after(SMALL_FIT.format(options="")) - modules_after(WITHOUT_LINEAR_PARTS)
+    assert {"scipy.optimize", "scipy.linalg"} <= more
+    assert not more & {
+        *("scipy.signal", "scipy.stats", "scipy.interpolate"),
         *("statsmodels", "patsy", "tqdm", "cstonet.datasets"),
     }
 

@@ -53,7 +53,10 @@ def test_none_can_be_a_value(frame, options):
     ("change", "says"),
     [
         ({"clip": None}, "clip must be a number"),
-        ({"clip": 0.5}, r"FitOptions.clip must be a number in \[0, 0.5\); got 0.5"),
+        ({"clip": 0.5}, r'FitOptions.clip must be a number in \[0, 0.5\) or "auto"; got 0.5'),
+        ({"clip": (0.01, "much")}, "got .*'much'"),
+        ({"clip": (0.01,)}, "clip must be a number, one for each level"),
+        ({"clip": (0.01, 0.02, 0.01)}, "one for each of the 2 levels"),
         ({"clip": "small"}, "got 'small'"),
         ({"starts": 0}, "starts must be a whole number from 1"),
         ({"starts": 2.0}, "starts must be a whole number"),

@@ -86,12 +86,14 @@ def adjusted_for(plan: Plan, union: str = _UNION) -> str:
 
 def clipping_paragraph(results: ComparedArms) -> str:
     """Where propensities were bounded, and how often."""
-    effects = results.effects
-    bounds = clip_label(effects.clip, len(results.arms.levels))
-    within = f"to {bounds}" if bounds.startswith("[") else f"at {bounds}"
+    effects, levels = results.effects, results.arms.levels
+    within = f"clipped to {clip_label(effects.clip, len(levels))}"
+    if len(levels) > 2 and isinstance(effects.clip, tuple):
+        bounds = zip(effects.clip, levels, strict=True)
+        within = f"kept at or above {', '.join(f'{bound:.2g} ({level})' for bound, level in bounds)}"
     return (
-        f"Overlap. Propensities were clipped {within}, which changed those of "
-        f"{effects.n_clipped} of {results.nobs} units."
+        f"Overlap. Propensities were {within}, which changed those of {effects.n_clipped} of "
+        f"{results.nobs} units."
     )
 
 

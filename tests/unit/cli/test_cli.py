@@ -33,7 +33,7 @@ outcome depends on   x1 x2 x3 x4 x5
 formula              y ~ dose | .
 AME, these rows      0.534758
 AME, population      0.509801
-oracle estimate      0.520743 (standard error 0.049804)
+oracle estimate      0.520743 (standard error 0.049419)
 treatment depends on x1 x3 x5
 outcome depends on   x1 x2 x3 x4
 """,
@@ -369,7 +369,7 @@ def test_simulate_three_arms_with_all_contrasts(tmp_path, capsys):
 
 
 def test_what_simulate_prints(tmp_path, capsys):
-    """One line per truth, in two columns; the numbers were those of earlier versions, too."""
+    """One line per truth, in two columns."""
     for name, expected in PRINTED.items():
         assert run("simulate", name, tmp_path / "d.csv", "--n", 200, "--p", 12, "--seed", 3) == 0
         assert capsys.readouterr().out == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -48,10 +50,15 @@ def test_inference_is_that_of_the_t_test(effects, weights, alpha):
     assert [effect.lower, effect.upper] == pytest.approx(limits.tolist(), rel=1e-9)
 
 
-def test_imputations_leave_degrees_of_freedom_and_their_share(effects):
+def test_degrees_of_freedom_and_what_imputations_leave(effects):
     single = combined(effects, "difference", np.array(WEIGHTS[0]))
-    assert (single.freedom is None) == (effects.freedom is None)
-    if effects.freedom is not None:
+    if effects.between is None:
+        # Few units decide: nobody counts those of a combination, it has the fewest of its parts.
+        assert single.freedom.item() == effects.freedom[1:].min() < effects.freedom[0]
+        assert single.between is None
+        plain = combined(dataclasses.replace(effects, freedom=None), "difference", np.ones(3))
+        assert plain.freedom is None
+    else:
         # The difference of the means is the ATE, whatever it was made of.
         assert single.freedom.item() == pytest.approx(effects.freedom[0], rel=1e-9)
         assert single.between.item() == pytest.approx(effects.between[0, 0], rel=1e-9)

@@ -236,8 +236,8 @@ def test_warnings_come_first_and_the_way_to_the_methods_last(make_results):
     results = make_results(notes=("Converged.",), warnings=("A start diverged.", "Two did."))
     notes = results.summary().notes
     assert notes[:2] == ["[1] Warning: A start diverged.", "[2] Warning: Two did."]
-    assert notes[-2] == "[6] Converged."
-    assert notes[-1].startswith("[7] Methods: AIPW, 3-fold cross-fit; ")
+    assert notes[-2] == "[7] Converged."
+    assert notes[-1].startswith("[8] Methods: AIPW, 3-fold cross-fit; ")
     assert notes[-1].endswith("; res.methods() has the full text.")
     assert results.warnings == ("A start diverged.", "Two did.")
 
@@ -253,7 +253,14 @@ def test_the_header_leads_with_the_estimand_in_words(make_results):
 
 def test_what_cannot_be_estimated_says_so_in_the_header(make_results):
     results = make_results()
-    results.estimable = False
+    assert results.estimable
+    # Of the first 200 units, all but those of the first arm have no counterpart in it.
+    overlap = results._cross_fits.overlap
+    overlap.probabilities[:200] = 0.001, 0.999
+    lost = np.count_nonzero(results.nuisances.treatment[:200] == 1) / 500
+    assert lost > 0.1
+    assert results.lost_share == pytest.approx(lost)
+    assert not results.estimable
     assert lines_of(results)[2] == "Estimand: ATE, treat = 1 against 0: not estimable"
     first, second, *_ = results.summary().notes
     assert first.startswith("[1] Warning: The ATE is not estimable with these data")

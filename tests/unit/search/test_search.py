@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet.estimators.linear_terms import linear_terms
 from cstonet.network.structure import Structure
 from cstonet.search.search import StructureSearch
 
@@ -91,23 +92,25 @@ def test_final_networks_use_what_the_option_says(data, options, results):
 
 def test_covariates_of_the_treatment_alone_are_adjusted_for_by_linear_terms(data, options, results):
     # x1 and x2 have slopes as well: x3 must not stand in for what the outcome model lacks of them.
-    linear = results.nuisances.linear
-    assert linear.shape == (N, 3)
-    for column, name in zip(linear[:].T, ("x1", "x2", "x3"), strict=True):
+    # For those of all covariates there are not rows enough.
+    assert results.nuisances.linear.shape == (N, P)
+    assert results.nuisances.found.tolist() == [0, 1, 2]
+    slopes = linear_terms(results.nuisances, results.effects.clip).columns[slice(None)]
+    for column, name in zip(slopes.T, ("x1", "x2", "x3"), strict=True):
         np.testing.assert_allclose(np.corrcoef(column, data[name])[0, 1], 1, rtol=1e-6)
     united = adjusting(data, options, "union").nuisances.propensity
     assert results.nuisances.propensity.std() < united.std()
     balance = results.balance().loc["x3"]
     assert abs(balance["smd_before"]) > 0.5
     assert abs(balance["smd_after"]) < 1e-6
-    assert "by linear terms" in results.methods()
+    assert "those found for the treatment alone enter the weights only if" in results.methods()
 
 
 def test_without_such_covariates_the_adjustment_is_the_union(data, options):
     reduced = data.drop(columns="x3").iloc[:, :40]
     reduced["treat"] = np.random.default_rng(1).permutation(reduced["treat"])
     linear, united = (adjusting(reduced, options, adjust) for adjust in ("linear", "union"))
-    assert linear.nuisances.linear is None
+    assert [fold.adjustment.linear for fold in linear.networks.folds] == [(), ()]
     pd.testing.assert_series_equal(linear.params, united.params, check_exact=True)
     pd.testing.assert_series_equal(linear.bse, united.bse, check_exact=True)
 

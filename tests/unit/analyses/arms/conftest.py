@@ -9,6 +9,7 @@ from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.results import FitRecord
 from cstonet.estimators import CrossFit, estimate_effects
+from cstonet.estimators.support import Overlap
 from cstonet.search.selection import Selection
 
 
@@ -35,7 +36,11 @@ def rebuilt():
             notes=(),
             runtime=1.0,
         )
-        return ArmsResults(record, effects, ArmsNuisances(nuisances, ()))
+        return ArmsResults(
+            record,
+            effects,
+            ArmsNuisances(nuisances, (), Overlap.of(nuisances.mean.propensity, nuisances.mean)),
+        )
 
     return rebuild
 

@@ -13,7 +13,6 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.iolib.summary2 import summary_col
 
-from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.errors import (
     MissingValuesError,
     NotAvailableError,
@@ -21,7 +20,7 @@ from cstonet.errors import (
     UnknownColumnError,
     UnseenLevelError,
 )
-from cstonet.reporting import diagnostics
+from cstonet.reporting.inference import EffectInference
 
 NAMES = ["ATE", "POM[0]", "POM[1]"]
 
@@ -41,23 +40,49 @@ def new_data():
 # Inference ----------------------------------------------------------------------------------------
 
 
-def test_inference_is_normal(results):
-    z = results.params / results.bse
-    assert list(results.params.index) == NAMES
-    np.testing.assert_allclose(results.tvalues, z)
-    np.testing.assert_allclose(results.pvalues, 2 * stats.norm.sf(np.abs(z)))
-    np.testing.assert_allclose(results.bse**2, np.diag(results.cov_params()))
-    assert not results.use_t
-    assert results.nobs == 500
+@pytest.fixture(params=["many units decide", "few units decide"])
+def decided(results, request):
+    """Inference, and the distribution that studentised estimates are taken to have."""
+    freedom = np.array([9.0, 80.0, 8.5]) if request.param.startswith("few") else None
+    inference = EffectInference(replace(results.effects, freedom=freedom), "y")
+    return inference, stats.norm if freedom is None else stats.t(freedom)
+
+
+def test_inference_is_normal_or_students(decided):
+    inference, law = decided
+    z = inference.params / inference.bse
+    assert list(inference.params.index) == NAMES
+    np.testing.assert_allclose(inference.tvalues, z)
+    np.testing.assert_allclose(inference.pvalues, 2 * law.sf(np.abs(z)), rtol=1e-9)
+    np.testing.assert_allclose(inference.bse**2, np.diag(inference.cov_params()))
+    assert inference.use_t == (inference.effects.freedom is not None)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 1e-12])
-def test_conf_int(results, alpha):
-    limits = results.conf_int(alpha)
-    half = stats.norm.isf(alpha / 2) * results.bse
+def test_conf_int(decided, alpha):
+    inference, law = decided
+    limits = inference.conf_int(alpha)
+    half = law.isf(alpha / 2) * inference.bse
     assert list(limits.columns) == [0, 1]
-    np.testing.assert_allclose(limits[0], results.params - half)
-    np.testing.assert_allclose(limits[1], results.params + half)
+    np.testing.assert_allclose(limits[0], inference.params - half)
+    np.testing.assert_allclose(limits[1], inference.params + half)
+
+
+def test_what_extrapolation_hides_widens_intervals_and_tests(results):
+    hidden = np.array([0.5, 10.0, 0.0])
+    inference = EffectInference(replace(results.effects, freedom=None, bias=hidden), "y")
+    plain = EffectInference(replace(results.effects, freedom=None), "y")
+    wider, narrower = inference.conf_int(), plain.conf_int()
+    np.testing.assert_allclose(narrower[0] - wider[0], hidden, atol=1e-12)
+    np.testing.assert_allclose(wider[1] - narrower[1], hidden, atol=1e-12)
+    z = (results.params["ATE"] - 0.5) / results.bse["ATE"]
+    assert inference.pvalues["ATE"] == pytest.approx(2 * stats.norm.sf(z), rel=1e-9)
+    assert inference.pvalues["POM[0]"] == 1  # all of it may be extrapolation
+    assert inference.pvalues["POM[1]"] == plain.pvalues["POM[1]"]
+
+
+def test_number_of_units(results):
+    assert results.nobs == 500
 
 
 @pytest.mark.parametrize("alpha", [0, 1, 95, np.nan, 10**400])
@@ -111,7 +136,10 @@ def test_t_test_of_the_difference_is_the_ate(results):
     test = results.t_test("POM[1] - POM[0] = 0")
     assert float(np.squeeze(test.effect)) == pytest.approx(results.params["ATE"], rel=1e-12)
     assert float(np.squeeze(test.sd)) == pytest.approx(results.bse["ATE"], rel=1e-12)
-    assert float(test.pvalue) == pytest.approx(results.pvalues["ATE"], rel=1e-9)
+    # As many degrees of freedom as the mean that fewer units decide.
+    few = results.effects.freedom[1:].min()
+    z = results.tvalues["ATE"]
+    assert float(test.pvalue) == pytest.approx(2 * stats.t.sf(abs(z), few), rel=1e-9)
     assert "Test for Constraints" in str(test.summary())
 
 
@@ -132,14 +160,18 @@ def test_labels_with_operators_in_them_are_names(make_results):
     assert float(np.squeeze(test.effect)) == pytest.approx(results.params["ATE"], rel=1e-12)
 
 
-def test_wald_test(results):
-    means = results.params[["POM[0]", "POM[1]"]].to_numpy()
-    covariance = results.cov_params().loc["POM[0]":, "POM[0]":].to_numpy()
+def test_wald_test(decided):
+    inference, _ = decided
+    means = inference.params[["POM[0]", "POM[1]"]].to_numpy()
+    covariance = inference.cov_params().loc["POM[0]":, "POM[0]":].to_numpy()
     expected = means @ np.linalg.solve(covariance, means)
+    law = stats.chi2(2)
+    if inference.use_t:
+        expected, law = expected / 2, stats.f(2, 8.5)
     for hypothesis in ("POM[0] = 0, POM[1] = 0", np.eye(3)[1:], (np.eye(3)[1:], np.zeros(2))):
-        test = results.wald_test(hypothesis)
+        test = inference.wald_test(hypothesis)
         assert float(test.statistic) == pytest.approx(expected, rel=1e-9)
-        assert float(test.pvalue) == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-9)
+        assert float(test.pvalue) == pytest.approx(law.sf(expected), rel=1e-9)
 
 
 def test_redundant_hypotheses_are_refused(results):
@@ -306,22 +338,3 @@ def test_short_forms(results):
 def test_effects_survive_pickling(results):
     again = pickle.loads(pickle.dumps(results.effects))
     np.testing.assert_array_equal(again.covariance, results.effects.covariance)
-
-
-def test_arm_separation_is_the_probability_of_the_right_order(make_results):
-    nuisances = make_results().nuisances
-    p = nuisances.propensity[:, 1]
-    treated, control = p[nuisances.treatment == 1], p[nuisances.treatment == 0]
-    pairs = (treated[:, None] > control).mean() + (treated[:, None] == control).mean() / 2
-    assert diagnostics.arm_separation(nuisances) == pytest.approx(pairs, abs=1e-12)
-    assert 0.6 < pairs < 0.95
-
-
-def test_separated_arms_are_mentioned(make_results):
-    results = make_results()
-    treated = results.nuisances.treatment.astype(float)
-    known = np.column_stack([0.9 - 0.8 * treated, 0.1 + 0.8 * treated])
-    apart = replace(results.nuisances, propensity=known)
-    (warning,) = overlap_warnings(apart, results.effects)
-    assert "all but tell the arms apart (AUC 1.00)" in warning
-    assert overlap_warnings(results.nuisances, results.effects) == ()

@@ -284,7 +284,8 @@ def test_variance_is_that_of_the_influence_function(frame):
     with pytest.raises(OptionError, match=r"variance='paper' .*mediators"):
         model.fit(variance="paper")
     plain = cs.CausalStoNet.from_formula("y ~ a | x1", frame)
-    assert plain.plan().variance == plain.plan(variance="paper").variance == "paper"
+    assert plain.plan().variance == "influence"
+    assert plain.plan(variance="paper").variance == "paper"
 
 
 def test_data_are_not_changed(frame):
