@@ -90,7 +90,8 @@ def clipping_paragraph(results: ComparedArms) -> str:
     within = f"clipped to {clip_label(effects.clip, len(levels))}"
     if len(levels) > 2 and isinstance(effects.clip, tuple):
         bounds = zip(effects.clip, levels, strict=True)
-        within = f"kept at or above {', '.join(f'{bound:.2g} ({level})' for bound, level in bounds)}"
+        each = ", ".join(f"{bound:.2g} ({level})" for bound, level in bounds)
+        within = f"kept at or above {each}"
     return (
         f"Overlap. Propensities were {within}, which changed those of {effects.n_clipped} of "
         f"{results.nobs} units."
