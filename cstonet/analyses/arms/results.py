@@ -30,7 +30,7 @@ from cstonet.estimators import (
     estimate_target,
 )
 from cstonet.estimators.combinations import combined
-from cstonet.estimators.support import MOST_LOST, hidden_bias
+from cstonet.estimators.support import MOST_LOST, Overlap, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
 from cstonet.settings.plan import SHARE_CLIP
@@ -156,7 +156,7 @@ class ArmsResults(ComparedArms):
         where : optional
             Only among some units: conditions as text, ``"age < 30 and married = 0"``, with the
             names in `selection`; the answer of `support()`; or truth values, one for each unit.
-            Weights and slopes are then those of these units alone.
+            Weights, slopes, and what extrapolation could hide are then those of these units alone.
         alpha : float
             One minus the confidence level.
 
@@ -187,10 +187,7 @@ class ArmsResults(ComparedArms):
 
         cross_fits = self._cross_fits
         bias = hidden_bias(cross_fits.overlap, cross_fits.average.mean, target, contrast)
-        effects = self._effects_by(estimate)
-        if bias > 0:
-            effects = dataclasses.replace(effects, bias=np.array([bias]))
-        return Effect.of(effects, name, alpha)
+        return Effect.of(_with_bias(self._effects_by(estimate), bias), name, alpha)
 
     def _effect_among(self, name: str, where: object, alpha: float) -> Effect:
         """An effect among some units, with weights and slopes of their own."""
@@ -213,7 +210,10 @@ class ArmsResults(ComparedArms):
         def estimate(nuisances: Nuisances) -> Effects:
             return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
 
-        return Effect.of(self._effects_by(estimate), name, alpha)
+        among = self._cross_fits.average.mean.among(mask)
+        overlap = Overlap.of(self._cross_fits.overlap.probabilities[mask], among)
+        bias = hidden_bias(overlap, among, target, contrast)
+        return Effect.of(_with_bias(self._effects_by(estimate), bias), name, alpha)
 
     def _target(self, name: str) -> tuple[Target, tuple[int, int]]:
         """Population and levels of an effect, by its name."""
@@ -292,3 +292,8 @@ class ArmsResults(ComparedArms):
         if missing is None:
             return predict(self.networks, X)
         return predict_incomplete(self.networks, X, missing)
+
+
+def _with_bias(effects: Effects, bias: float) -> Effects:
+    """One effect, with what extrapolation could hide of it, if anything."""
+    return dataclasses.replace(effects, bias=np.array([bias])) if bias > 0 else effects
