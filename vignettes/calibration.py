@@ -39,6 +39,9 @@ from cstonet.settings.presets import preset
 # | latent steps | $\varepsilon_i = \sigma_i$, at temperature one with coupled chains | the sampling noise leaves the parameters' gradient (see *What is stochastic about it*) |
 # | learning rates | one number, for gradients scaled parameter by parameter | $1/\sigma^2$ no longer enters the rate |
 # | covariates of each model | score tests against $\sqrt{2\log m}$ | sparsity comes before training: with p ≥ n a dense network overfits at once |
+# | linear parts of treatment and outcome | penalties from held-out rows; their weight beside the networks from the out-of-fold likelihood | what is linear in many covariates, a network learns slowly and shrinks |
+# | slopes of covariates that no model found | four effective rows per slope | what each does a little is a bias together |
+# | least propensity | 0.02 times the arm's share | a weight is large in relation to its arm's |
 # | width of the network | the training rows, in three steps | the slab's ridge bounds the complexity, not the width |
 # | epochs and minibatch | the training rows | a budget of updates that grows with their fourth root, from 10 000 rows on |
 #
@@ -194,7 +197,8 @@ print(f"spread over seeds / standard error: {estimates.std() / fits[0].bse['ATE'
 # with the treatment or with a covariate already found, or a change in the *spread* of the residuals,
 # which is the only trace of a pure product $x_1 x_2$. What leaves none of these traces stays hidden:
 # the sign of a product, a pure product of three, and a pure product of two covariates that have two
-# values each. Residuals of a binary outcome or of a treatment have no spread of their own, so that
+# values each. What is missed but has a slope, the estimator still adjusts for (*slopes* above).
+# Residuals of a binary outcome or of a treatment have no spread of their own, so that
 # pure products are not found there at all.
 
 # %%

@@ -73,7 +73,8 @@ print(res.summary())
 #   of it is done twice with other folds, and averaged.
 # * *Observations*: with the sizes of the two arms.
 # * *Units clipped*: how many estimated treatment probabilities were too close to 0 or 1 and were
-#   moved to the bound. More than a few ask for a look at the overlap below.
+#   moved to the bound, by default 0.02 times an arm's share of the units. More than a few ask for a
+#   look at the overlap below.
 # * *Network* and *Non-zero weights*: the layers, and how few of their weights a network uses on
 #   average.
 # * *Starts x folds, seed*: how many networks were trained in all, and the number that makes the
@@ -86,9 +87,10 @@ print(res.summary())
 #
 # **The selection.** The covariates that were found to explain the treatment or the outcome in at
 # least three quarters of the supports, one per fold and repetition; in brackets, in how many. Both
-# models adjust for the outcome's covariates; those found for the treatment alone are adjusted for
-# by linear terms. In the weights they would cost precision and remove hardly any bias, so they are
-# there only if they may matter to the outcome.
+# models adjust for the outcome's covariates. In the weights, those found for the treatment alone
+# would cost precision and remove hardly any bias, so they are there only if they may matter to the
+# outcome. All covariates of the formula, found or not, have slopes in the estimator where rows
+# allow: what they do linearly is adjusted for, and the note on balance shows it.
 #
 # **The notes** say what the reader must know to trust the numbers above, warnings first. How all of
 # it was done is in `res.methods()`, as text for a paper's methods section:
@@ -149,15 +151,19 @@ pd.DataFrame(
 #
 # An effect can only be estimated where both treated and untreated units occur. `overlap` shows the
 # distribution of the estimated treatment probability in each arm: the ranges should share most of
-# their length, and nothing should sit at 0 or 1.
+# their length, and nothing should sit at 0 or 1. `res.lost_share` is the share of units that, given
+# all covariates, have no counterpart in the other arm; beyond a tenth `res.estimable` is False, and
+# `res.support()` describes where the effect can be estimated.
 
 # %%
 res.overlap().round(3)
 
 # %% [markdown]
 # `balance` compares the arms' covariate means, in standard deviations, before and after weighting
-# every unit by the inverse probability of the treatment it received. After weighting, the
-# differences should be close to zero; 0.1 is a common rule of thumb.
+# with the total weights of the estimator: inverse probabilities of the treatment received, and what
+# slopes take from them. Covariates with slopes are balanced by construction, which here are all of
+# them; those zeros say nothing about overlap. Without slopes for all, as with many covariates for
+# the rows, 0.1 is a common rule of thumb.
 
 # %%
 balance = res.balance()

@@ -49,15 +49,17 @@ def in_sample_warning(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def spread_note(effects: Effects, singles: Sequence[Effects]) -> tuple[str, ...]:
-    """Say how far another seed would move the contrasts, if that is worth knowing.
+def spread_note(
+    effects: Effects, singles: Sequence[Effects], leading: int | None = None
+) -> tuple[str, ...]:
+    """Say how far another seed would move the leading contrasts, by default all, if it is much.
 
     Each repetition of the cross-fitting deals the rows, searches and starts anew, as another seed
     would; the estimate averages them.
     """
     if len(singles) < 2:
         return ()
-    k = effects.n_contrasts
+    k = effects.n_contrasts if leading is None else leading
     estimates = np.array([single.estimates for single in singles])[:, :k]
     moved = estimates.var(axis=0, ddof=1) / len(singles)
     if effects.between is not None:  # (1 + 1/M) B; the mean of other imputations moves by B/M

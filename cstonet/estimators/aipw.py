@@ -167,7 +167,7 @@ def estimate_effects(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Means:
-    """Potential-outcome means (L,), their covariance (L, L); influence values and total weights."""
+    """Potential-outcome means (L,), their covariance (L, L), influence and degrees of freedom."""
 
     values: FloatArray
     covariance: FloatArray

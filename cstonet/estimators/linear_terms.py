@@ -135,8 +135,8 @@ class LinearTerms:
         (m, c) float64
             The weights minus these are the total weights: their imbalance is zero.
         """
-        leverage = (self.regressors(rows) * self.weights[rows, None]) @ self.inverse
-        shift: FloatArray = leverage @ imbalance
+        pull = self.inverse @ imbalance
+        shift: FloatArray = self.weights[rows, None] * (self.regressors(rows) @ pull)
         return shift
 
     def regressors(self, rows: slice) -> FloatArray:

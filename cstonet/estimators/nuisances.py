@@ -306,5 +306,5 @@ def check_possible(received: NDArray[np.bool_], propensity: FloatArray) -> None:
     if impossible.any():
         raise NumericalError(
             f"{impossible.sum()} units received a treatment whose estimated probability is zero; "
-            "set clip above 0 (0.01 is usual)"
+            "set clip above 0, or leave it out"
         )

@@ -59,6 +59,13 @@ class Overlap:
         shares = np.bincount(nuisances.treatment, weights, nuisances.n_levels) / weights.sum()
         return cls(probabilities, nuisances.treatment, COUNTERPART * shares, weights)
 
+    def among(self, chosen: NDArray[np.bool_]) -> Overlap:
+        """The same of some units, chosen by a mask (n,)."""
+        weights = self.unit_weights[chosen]
+        return Overlap(
+            self.probabilities[chosen], self.treatment[chosen], self.least, weights / weights.mean()
+        )
+
     @property
     def counterparts(self) -> NDArray[np.bool_]:
         """Whether a unit has a counterpart in an arm, shape (n, L); its own is always one."""
@@ -144,6 +151,18 @@ def hidden_bias(
     return steepest(overlap, nuisances, contrast) * float(
         weights[asked] @ far[asked] / weights[asked].sum()
     )
+
+
+def hidden_bias_of_mean(overlap: Overlap, nuisances: Nuisances, arm: int, other: int) -> float:
+    """What extrapolation could hide of the mean outcome in an arm, judged beside another arm.
+
+    Only units without a counterpart in the arm itself count.
+    """
+    lacks = ~overlap.counterparts[:, arm]
+    if not lacks.any():
+        return 0.0
+    far = np.average(overlap.distance((arm, other)) * lacks, weights=overlap.unit_weights)
+    return steepest(overlap, nuisances, (arm, other)) * float(far)
 
 
 def steepest(overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int]) -> float:

@@ -16,6 +16,8 @@ from cstonet.estimators.nuisances import FloatArray
 
 # Above this, a difference or a correlation deserves a look: the usual rule of thumb.
 NOTABLE = 0.1
+# Below this, nobody asks which covariate it is.
+_NOTHING = 0.005
 # A covariate ended worse than it began if it did by more than this.
 _WORSE = 0.02
 _NAMED = 5  # covariates that a note names
@@ -81,11 +83,13 @@ def note_balance(imbalance: LargestImbalance, noun: str) -> str:
     noun : str
         What was measured: "difference", or "correlation with" the dose.
     """
+    if imbalance.after < _NOTHING:
+        return f"Largest {noun} after weighting: below {_NOTHING:g}, of every covariate."
     note = f"Largest {noun} after weighting: {imbalance.after:.2f} ({imbalance.covariate})."
     if imbalance.after > NOTABLE:
         note += (
-            f" It was {imbalance.before:.2f} before. What weights leave, here above {NOTABLE:g}, "
-            "is adjusted for only where the outcome model holds the covariate. See res.balance()."
+            f" It was {imbalance.before:.2f} before. A {noun.partition(' ')[0]} above {NOTABLE:g} "
+            "is removed only as far as the outcome model holds the covariate. See res.balance()."
         )
     if imbalance.worse:
         names = listing(imbalance.worse, _NAMED, form=str)

@@ -259,7 +259,9 @@ class EffectInference:
         return self._series(two_sided(self.effects, studentised(self.effects)))
 
     def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> pd.DataFrame:
-        """Confidence limits, normal approximation; from Student's t where values were imputed.
+        """Confidence limits, normal, or Student's t where values were imputed or few units decide.
+
+        Where support is lost, they include what extrapolation could hide.
 
         Parameters
         ----------

@@ -64,8 +64,8 @@ class Adjustment:
     used : Structure or None
         Those that the final networks use, which may be more; None: all.
     linear : tuple of int
-        Covariates found for the treatment alone that the estimator adjusts for by linear terms,
-        whether or not the treatment model uses them.
+        Covariates found for the treatment alone, which the estimator adjusts for by slopes, whether
+        or not the treatment model uses them.
     """
 
     found: Structure | None = None
@@ -76,7 +76,7 @@ class Adjustment:
         """Which connected covariates of a network are selected for a model, shape (q,).
 
         A path of kept weights leads to its unit and the search, if there was one, found the
-        covariate for this model. Those with linear terms need no path to the treatment's unit.
+        covariate for this model. Those left to slopes need no path to the treatment's unit.
         """
         if block == OUTCOME:
             reached = net.reaches_outcome

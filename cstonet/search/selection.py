@@ -61,7 +61,7 @@ def select(
     """Selection of every covariate, indexed by covariate.
 
     A network selects a covariate for the treatment model if a path of kept weights leads from it
-    to the treatment's unit (or the search found it and left it to linear terms), for the outcome
+    to the treatment's unit (or the search found it and left it to slopes), for the outcome
     model if one leads to the outcome's unit without passing through the treatment (which is
     observed). Where a search found the supports, it must also have found the covariate for that
     model: the networks may adjust for more.

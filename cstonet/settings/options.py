@@ -94,7 +94,7 @@ class SearchOptions:
         Covariates of the final networks: ``"union"`` gives both models those found for either,
         ``"own"`` each model its own. ``"linear"`` keeps those found for the treatment alone out of
         the weights, unless a lenient test says that they may matter to the outcome; the outcome
-        model has all, and the estimator removes what they do linearly and alike in all arms.
+        model has all, and the estimator's slopes remove what they do linearly.
         ``"auto"``: linear for a treatment with levels and complete covariates without mediators,
         else union.
     """

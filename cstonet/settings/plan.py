@@ -18,13 +18,13 @@ from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import Clip
 from cstonet.estimators.targets import Target
 from cstonet.settings.availability import check_estimand, kept
+from cstonet.settings.estimator_plan import adjustment, backbone_of, clip_of, influence_only
 from cstonet.settings.options import (
     Activation,
     FitOptions,
     Neighbours,
     SearchOptions,
     TrainingOptions,
-    VarianceChoice,
     VarianceKind,
 )
 from cstonet.settings.training_plan import resolve_training
@@ -38,9 +38,6 @@ ROWS_PER_UPDATES = 10_000
 # Training rows from which on a search finds what there is: then fewer false covariates count more.
 MANY_ROWS = 1500
 MARGIN_OF_FEW_ROWS, MARGIN_OF_MANY_ROWS = -0.4, 0.1
-# Least propensity in shares of its arm: a weight of more than fifty times the arm's mean weight is
-# cut. And that of a dose's densities or of mediators' arms, in plain numbers.
-SHARE_CLIP, DENSITY_CLIP = 0.02, 0.01
 # Up to so many rows, a copy of the covariates may take more bytes.
 ROWS_READ_AGAIN = 20_000
 PACKED_FEW_ROWS, PACKED_MANY_ROWS = 512 * 2**20, 64 * 2**20
@@ -194,7 +191,7 @@ class Plan:
 
     @property
     def adjusts_linearly(self) -> bool:
-        """Whether covariates found for the treatment alone are adjusted for by linear terms."""
+        """Whether covariates found for the treatment alone may stay out of the weights."""
         return self.search is not None and self.search.adjust == "linear"
 
     @property
@@ -275,7 +272,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         search=search,
         search_network=search_network,
         refitting=refitting,
-        backbone=_backbone(problem, options),
+        backbone=backbone_of(options, problem.whole_treatment_model or problem.no_means),
         screen=options.screen,
         starts=options.starts,
         ensemble=min(options.ensemble, options.starts),
@@ -285,7 +282,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         validation_fraction=validation_fraction,
         keep=kept(options),
         estimand=options.estimand,
-        clip=_clip(options, problem.shares),
+        clip=clip_of(options, problem.shares),
         variance=variance,
         outlier_limit=options.outlier_limit,
         pack_bytes=_pack_bytes(options, problem.rows),
@@ -293,35 +290,6 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         candidates=options.candidates,
         neighbours=_fixed(options.neighbours),
     )
-
-
-def _backbone(problem: Problem, options: FitOptions) -> bool:
-    """Whether there are linear parts; raises OptionError where there can be none."""
-    obstacle = problem.whole_treatment_model or problem.no_means
-    if options.search is None:
-        obstacle = "a preset that searches for no covariates"
-    if options.backbone is True and obstacle is not None:
-        raise OptionError(f"backbone=True is not available with {obstacle}. Leave the option out.")
-    return obstacle is None and options.backbone is not False
-
-
-def _clip(options: FitOptions, shares: tuple[float, ...] | None) -> Clip:
-    """Least propensities: a weight is large in relation to those of its arm."""
-    clip = options.clip
-    if isinstance(clip, tuple):
-        if shares is None:
-            raise OptionError(
-                f"clip={clip!r}: bounds for each level are available for the effects of levels "
-                "without mediators only. Give one number."
-            )
-        if len(clip) != len(shares) or sum(clip) >= 1:
-            raise OptionError(
-                f"clip={clip!r}: give one number, or one for each of the {len(shares)} levels, "
-                "which must sum to less than one."
-            )
-    if not isinstance(clip, str):
-        return clip
-    return DENSITY_CLIP if shares is None else tuple(SHARE_CLIP * share for share in shares)
 
 
 def _validation_fraction(options: FitOptions, rows: float) -> float:
@@ -392,45 +360,6 @@ def _inputs(problem: Problem, options: FitOptions) -> int:
     if options.search is not None or options.screen is None:
         return problem.inputs
     return min(options.screen, problem.inputs)
-
-
-def adjustment(search: SearchOptions, whole: str | None) -> Literal["union", "own", "linear"]:
-    """How the final networks and the estimator adjust for the covariates found.
-
-    Parameters
-    ----------
-    search
-        What was asked for.
-    whole
-        What the fit has that needs the whole p(A|x), if anything: imputations do, and so do the
-        density ratios of mediators and the scores of doses.
-    """
-    if search.adjust == "linear" and whole is not None:
-        raise OptionError(
-            f"SearchOptions.adjust='linear' is not available with {whole}. Leave the option out, "
-            "or use adjust='union'."
-        )
-    if search.adjust == "auto":
-        return "linear" if whole is None else "union"
-    return search.adjust
-
-
-def influence_only(variance: VarianceChoice, what: str) -> VarianceKind:
-    """The variance of effects that have no other than that of their influence function.
-
-    Parameters
-    ----------
-    variance
-        As asked for.
-    what
-        What the fit has, for the message.
-    """
-    if variance == "paper":
-        raise OptionError(
-            f"variance='paper' is that of potential-outcome means, and with {what} the effects are "
-            "no differences of such means. Leave the option out, or use variance='influence'."
-        )
-    return "influence"
 
 
 def _fixed(neighbours: Mapping[str, Sequence[str]] | Neighbours | None) -> Neighbours | None:

@@ -149,8 +149,9 @@ def test_estimator_does_not_see_the_order_of_rows_or_the_names_of_arms(seed, dra
     moved = estimate_effects(
         Nuisances(
             **{
-                name: getattr(nuisances, name) if name == "found" else getattr(nuisances, name)[order]
+                name: value if name == "found" else value[order]
                 for name in nuisances.__dataclass_fields__
+                for value in [getattr(nuisances, name)]
             }
         ),
         **estimate,

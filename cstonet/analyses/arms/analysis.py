@@ -97,7 +97,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             plan=plan,
             networks=networks,
             selection=select(design.covariates, networks.folds, levels, plan.keep),
-            notes=spread_note(estimates.effects, estimates.singles),
+            notes=spread_note(estimates.effects, estimates.singles, len(arms.levels) - 1),
             runtime=runtime,
             warnings=support_warnings(nuisances.overlap, plan.estimand, len(arms.levels))
             + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)

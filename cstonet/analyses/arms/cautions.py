@@ -135,14 +135,14 @@ def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator
     )
     if share <= MOST_LOST:
         yield (
-            f"{text}: there the effect rests on extrapolation, and its interval includes what that "
-            "could hide. res.support() describes the others."
+            f"{text}: there the effect rests on extrapolation, and interval and p-value include "
+            "what that could hide. res.support() describes the others."
         )
         return
     others: tuple[Target, ...] = ("ATT", "ATC")
     instead = next((w for w in others if w != target and lost(w) <= _SOME_LOST), "ATO")
     yield (
-        f"{text}: the {target} is {NOT_ESTIMABLE} from these data, and its interval includes what "
-        f'extrapolation could hide. estimand="{instead}" asks for less, and res.support() '
+        f"{text}: the {target} is {NOT_ESTIMABLE} from these data; intervals and p-values include "
+        f'what extrapolation could hide. estimand="{instead}" asks for less, and res.support() '
         "describes the part of the population in which the effect is estimable."
     )

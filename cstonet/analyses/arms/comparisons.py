@@ -44,9 +44,9 @@ class ComparedArms(CausalResults):
         return self.design.treatment
 
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
-        """Expected outcome under each treatment, as the networks see it.
+        """Expected outcome under each treatment, as the models see it.
 
-        The linear terms by which the average effects are adjusted are not part of it.
+        Networks and their linear parts; the slopes of the estimator are not part of it.
 
         Parameters
         ----------

@@ -30,7 +30,8 @@ from cstonet.estimators import (
     estimate_target,
     led_by,
 )
-from cstonet.estimators.support import Overlap, hidden_bias
+from cstonet.estimators.linear_terms import ROWS_PER_SLOPE
+from cstonet.estimators.support import Overlap, hidden_bias, hidden_bias_of_mean
 from cstonet.imputation.held_out import completed, impute
 from cstonet.network.prediction import averaged
 from cstonet.network.scaling import StandardisedColumns
@@ -86,7 +87,10 @@ def arms_nuisances(
 
     def nuisances(prediction: Prediction, folds: Folds, labels: Folds) -> Nuisances:
         found = found_covariates(folds)
-        columns = found if is_partitioned(design.X) else np.arange(len(design.covariates))
+        n, p = design.X.shape
+        # Columns that no estimate can afford slopes for need not be looked at.
+        few = is_partitioned(design.X) or p > n / ROWS_PER_SLOPE
+        columns = found if few else np.arange(p)
         # Not those that training packed, so that no copy of the covariates outlives it.
         linear = StandardisedColumns(fitted.x_scaling, design.X, columns)
         return Nuisances(
@@ -144,9 +148,9 @@ def with_hidden_bias(effects: Effects, plan: Plan, arms: Arms, nuisances: ArmsNu
     contrasts = [
         hidden_bias(overlap, mean, target, (b, 0)) for target in targets for b in range(1, levels)
     ]
-    ates = contrasts[1 - levels :]
-    # A mean is off by no more than the effects that it is part of; the first is part of all.
-    bias = np.array([*contrasts, max(ates), *ates])
+    means = [hidden_bias_of_mean(overlap, mean, b, 0) for b in range(1, levels)]
+    reference = max(hidden_bias_of_mean(overlap, mean, 0, b) for b in range(1, levels))
+    bias = np.array([*contrasts, reference, *means])
     return dataclasses.replace(effects, bias=bias) if bias.any() else effects
 
 

@@ -95,7 +95,8 @@ def clipping_paragraph(results: ComparedArms) -> str:
     within = f"clipped to {clip_label(effects.clip, len(levels))}"
     if len(levels) > 2 and isinstance(effects.clip, tuple):
         bounds = zip(effects.clip, levels, strict=True)
-        within = f"kept at or above {', '.join(f'{bound:.2g} ({level})' for bound, level in bounds)}"
+        each = ", ".join(f"{bound:.2g} ({level})" for bound, level in bounds)
+        within = f"kept at or above {each}"
     return (
         f"Overlap. Propensities were {within}, which changed those of {effects.n_clipped} of "
         f"{results.nobs} units."
@@ -116,13 +117,14 @@ def _backbone_paragraph(results: ArmsResults) -> str:
 
 def _support_paragraph(results: ArmsResults) -> str:
     """Who has counterparts, and what is added to intervals where many have none."""
+    given = "all covariates" if results.plan.backbone else "the covariates of the weights"
     text = (
-        "Support. A unit has a counterpart in an arm if its out-of-fold probability of it, given "
-        f"all covariates, is at least {COUNTERPART:.0%} of the arm's share; "
+        f"Support. A unit has a counterpart in an arm if its out-of-fold probability of it, given "
+        f"{given}, is at least {COUNTERPART:.0%} of the arm's share; "
         f"{results.lost_share:.1%} of the units that the {leading_estimand(results)} asks about "
         "lack one."
     )
-    if results.effects.bias is not None:
+    if results.effects.bias is not None and results.effects.bias[0] > 0:
         text += (
             " Intervals include what extrapolation to them could hide: the effect is taken to "
             "change per unit of the log-odds of treatment beyond the region with counterparts by "

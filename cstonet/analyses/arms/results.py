@@ -33,7 +33,7 @@ from cstonet.estimators.combinations import combined
 from cstonet.estimators.support import MOST_LOST, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
-from cstonet.settings.plan import SHARE_CLIP
+from cstonet.settings.estimator_plan import SHARE_CLIP
 
 if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
@@ -185,12 +185,8 @@ class ArmsResults(ComparedArms):
             clip = self.effects.clip
             return estimate_target(nuisances, target, contrast, clip=clip, name=name)
 
-        cross_fits = self._cross_fits
-        bias = hidden_bias(cross_fits.overlap, cross_fits.average.mean, target, contrast)
-        effects = self._effects_by(estimate)
-        if bias > 0:
-            effects = dataclasses.replace(effects, bias=np.array([bias]))
-        return Effect.of(effects, name, alpha)
+        bias = hidden_bias(self._cross_fits.overlap, self.nuisances, target, contrast)
+        return self._with_bias(self._effects_by(estimate), bias, alpha)
 
     def _effect_among(self, name: str, where: object, alpha: float) -> Effect:
         """An effect among some units, with weights and slopes of their own."""
@@ -213,7 +209,15 @@ class ArmsResults(ComparedArms):
         def estimate(nuisances: Nuisances) -> Effects:
             return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
 
-        return Effect.of(self._effects_by(estimate), name, alpha)
+        overlap = self._cross_fits.overlap.among(mask)
+        bias = hidden_bias(overlap, self.nuisances.among(mask), target, contrast)
+        return self._with_bias(self._effects_by(estimate), bias, alpha)
+
+    def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:
+        """A single effect, whose interval includes what extrapolation could hide."""
+        if bias > 0:
+            effects = dataclasses.replace(effects, bias=np.array([bias]))
+        return Effect.of(effects, effects.names[0], alpha)
 
     def _target(self, name: str) -> tuple[Target, tuple[int, int]]:
         """Population and levels of an effect, by its name."""

@@ -33,8 +33,6 @@ _CUTS, _FEW_VALUES = 24, 10
 _TOLERATED = 0.05
 # Units that every arm must keep.
 _FEWEST = 20
-# What a lost unit counts against a kept one while conditions are added.
-_PRICE = 8.0
 
 _COMPARE: dict[Operator, Callable[[NDArray[np.float64], float], Mask]] = {
     "<": np.less,
@@ -56,7 +54,10 @@ class Condition:
     value: float
 
     def __str__(self) -> str:
-        return f"{self.covariate} {self.operator} {plain(self.value)}"
+        text = plain(self.value)
+        # What is read from the text must hold for the same units.
+        exact = text if float(text) == self.value else repr(self.value)
+        return f"{self.covariate} {self.operator} {exact}"
 
     def holds(self, values: NDArray[np.float64]) -> Mask:
         """For which values (n,) it holds."""
@@ -104,7 +105,9 @@ def describe(
 ) -> tuple[tuple[Condition, ...], Mask]:
     """Conditions that hold for as many units as possible, hardly one of them lost.
 
-    A beam search: descriptions grow by one condition at a time, and the best few go on.
+    A beam search: descriptions grow by one condition at a time, and the best few go on: those that
+    hold for a larger share of the others than of the lost. A count of either would prefer few units
+    of any kind to one side of a band, which holds half of the lost.
 
     Parameters
     ----------
@@ -129,6 +132,8 @@ def describe(
         return best
     candidates, levels = list(_candidates(X, covariates, lost)), int(treatment.max()) + 1
     beam, purest, most = [best], 1.0, 0
+    all_bad = int(lost.sum())
+    all_good = max(len(lost) - all_bad, 1)
     for _ in range(MOST_CONDITIONS):
         grown: dict[bytes, tuple[float, tuple[Condition, ...], Mask]] = {}
         for conditions, mask in beam:
@@ -143,7 +148,8 @@ def describe(
                     best, most = found, size
                 elif most == 0 and share < purest:
                     best, purest = found, share
-                grown.setdefault(np.packbits(inside).tobytes(), (size - bad - _PRICE * bad, *found))
+                ahead = (size - bad) / all_good - bad / all_bad
+                grown.setdefault(np.packbits(inside).tobytes(), (ahead, *found))
         leaders = sorted(grown.values(), key=lambda one: -one[0])[:_BEAM]
         beam = [(conditions, mask) for _, conditions, mask in leaders]
     return best
@@ -227,7 +233,12 @@ def chosen(where: object, X: Matrix, covariates: Sequence[str]) -> Mask:
 
 
 def parse(text: str, covariates: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions from text: a name, an operator and a number each, joined by "and"."""
+    """Conditions from text: a name, an operator and a number each, joined by "and".
+
+    Blank text is the condition of a support that is everyone: none.
+    """
+    if not text.strip():
+        return ()
     conditions = []
     for part in re.split(r"\s+and\s+|\s*&\s*", text.strip()):
         match = _PART.match(part.strip().strip("()"))

@@ -16,6 +16,8 @@ from cstonet.estimators.linear_terms import (
     linear_terms,
 )
 from cstonet.estimators.nuisances import arm_weights
+from cstonet.estimators.targets import TARGETS
+from cstonet.estimators.targets import total_weights as weights_of_effect
 from cstonet.reporting.diagnostics import balance
 
 CLIP = 0.05
@@ -163,6 +165,30 @@ def test_an_outcome_moves_the_means_by_its_total_weight(nuisances):
         y[i] += 1.0
         moved = (estimate(replace(nuisances, y=y)).estimates - before)[levels - 1 :]
         np.testing.assert_allclose(moved, total[i] / N, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_outcome_moves_an_effect_by_its_total_weight(nuisances, name):
+    """Also without linear terms: the effect is linear in y either way."""
+    for given in (nuisances, replace(nuisances, linear=None, found=nuisances.found[:0])):
+        total = weights_of_effect(given, name, (1, 0), clip=CLIP)
+        before = target(given, name).estimates[0]
+        for i in range(0, N, 15):
+            y = given.y.copy()
+            y[i] += 1.0
+            moved = target(replace(given, y=y), name).estimates[0] - before
+            # Differences of numbers of order one.
+            assert moved == pytest.approx(total[i], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_total_weights_of_an_effect_compare_alike_populations(nuisances, name):
+    """One in b, minus one in a, nothing in other arms; both have the same covariates' means."""
+    total = weights_of_effect(nuisances, name, (1, 0), clip=CLIP)
+    arms = np.eye(nuisances.n_levels)[nuisances.treatment]
+    np.testing.assert_allclose(arms.T @ total, [-1, 1, 0][: nuisances.n_levels], atol=1e-10)
+    scale = np.abs(nuisances.linear).max(axis=0)
+    np.testing.assert_allclose(nuisances.linear.T @ total / scale, 0, atol=1e-10)
 
 
 @every_estimator
@@ -338,6 +364,21 @@ def test_rows_without_weight_do_not_matter(nuisances):
     np.testing.assert_allclose(estimate(some).estimates, estimate(only).estimates, **TWIN)
     errors = [estimate(each).standard_errors for each in (some, only)]
     np.testing.assert_allclose(errors[0], errors[1], rtol=1e-8)
+
+
+def test_some_units_are_the_same_units(nuisances, monkeypatch):
+    """With blocks so small that the chosen rows come from several."""
+    monkeypatch.setattr(blocks, "ROWS_AT_ONCE", 16)
+    some = np.arange(N) % 3 != 1
+    only = nuisances.among(some)
+    assert only.n == some.sum()
+    for part in ("y", "treatment", "mu", "propensity", "fold", "linear"):
+        np.testing.assert_array_equal(getattr(only, part), getattr(nuisances, part)[some])
+    np.testing.assert_array_equal(only.found, nuisances.found)
+    assert (only.weights is None) == (nuisances.weights is None)
+    if only.weights is not None:
+        np.testing.assert_array_equal(only.weights, nuisances.weights[some])
+    assert replace(nuisances, linear=None).among(some).linear is None
 
 
 def test_arms_alone_make_weights_sum_to_one(nuisances):
