@@ -16,7 +16,7 @@ from cstonet.analyses.arms.support import Condition, Support, chosen, parse
 from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError, SeparationError
 from cstonet.estimators import TARGETS, estimate_target
 from cstonet.estimators.support import MOST_LOST, Overlap
-from cstonet.settings.plan import SHARE_CLIP
+from cstonet.settings.estimator_plan import SHARE_CLIP
 
 N = 600
 NAMES = ("x1", "g", "x2", "x3", "x4")
