@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,9 +48,15 @@ def test_statistics_are_those_of_memory(client):
         )
 
 
-def test_a_fit_is_that_of_memory(client, simulation, short):
+@pytest.fixture(scope="module")
+def networks_alone(short):
+    """Options without linear parts and slopes, which in memory are those of all covariates."""
+    return short.replace(backbone=False, search=replace(short.search, adjust="union"))
+
+
+def test_a_fit_is_that_of_memory(client, simulation, networks_alone):
     here, there = (
-        cs.fit(simulation.formula, data, options=short, seed=3)
+        cs.fit(simulation.formula, data, options=networks_alone, seed=3)
         for data in (simulation.data, spread(simulation.data))
     )
     chosen = ["treatment", "outcome"]
@@ -61,11 +68,39 @@ def test_a_fit_is_that_of_memory(client, simulation, short):
     np.testing.assert_allclose(there.cate(new), here.cate(new), rtol=1e-3, atol=1e-3)
     with pytest.raises(errors.NotAvailableError, match="balance"):
         there.balance()
+    with pytest.raises(errors.NotAvailableError, match="support"):
+        there.support()
+
+
+def test_linear_parts_and_slopes_are_those_of_covariates_at_hand(client, simulation, short):
+    """In memory all six covariates have them, of partitions those found in a fold.
+
+    Each coefficient of a covariate that does not matter moves an estimate by about 1/√n of its
+    standard error; linear parts and slopes have one each.
+    """
+    here, there = (
+        cs.fit(simulation.formula, data, options=short, seed=3)
+        for data in (simulation.data, spread(simulation.data))
+    )
+    chosen = ["treatment", "outcome"]
+    assert there.selection[chosen].equals(here.selection[chosen])
+    found = there.nuisances.found
+    assert there.nuisances.linear.shape[1] == len(found) < here.nuisances.linear.shape[1] == 6
+    np.testing.assert_array_equal(found, np.arange(len(here.nuisances.found)))
+    moved = np.sqrt(2 * (6 - len(found)) / 240)
+    assert (abs(there.params - here.params) < 4 * moved * here.bse).all()
+    for fold in there.networks.folds:
+        at_hand = {*fold.adjustment.used.outcome, *fold.adjustment.used.treatment}
+        assert set(fold.backbone.outcome.columns) <= at_hand
+    assert "stay in their partitions" in there.methods()
+    assert "stay in their partitions" not in here.methods()
+    assert "after weighting" not in there.summary().as_text()
 
 
 @pytest.mark.parametrize("after", [1, 10])
-def test_a_worker_killed_between_two_passes(mortal, simulation, short, after, monkeypatch):
+def test_a_worker_killed_between_two_passes(mortal, simulation, networks_alone, after, monkeypatch):
     """What was sent to it is sent again, its partitions are made again."""
+    short = networks_alone
     here = cs.fit(simulation.formula, simulation.data, options=short, seed=3)
     pids = list(mortal.run(os.getpid).values())
     passes = []
@@ -96,10 +131,10 @@ def test_a_backend_that_does_not_exist_is_named(client, simulation, short):
         cs.fit(simulation.formula, spread(simulation.data), options=short, backend="dusk")
 
 
-def test_weights_name_a_column(client, simulation, short):
+def test_weights_name_a_column(client, simulation, networks_alone):
     frame = simulation.data.assign(w=np.linspace(0.5, 2, len(simulation.data)))
     here, there = (
-        cs.fit(simulation.formula, data, weights="w", options=short, seed=3)
+        cs.fit(simulation.formula, data, weights="w", options=networks_alone, seed=3)
         for data in (frame, spread(frame))
     )
     np.testing.assert_allclose(there.params, here.params, rtol=1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cstonet.analyses.arms.wording import clip_label, direction, leading_estimand, population
+from cstonet.data.matrix import is_partitioned
 from cstonet.estimators.support import COUNTERPART
 from cstonet.reporting.methods import (
     methods_text,
@@ -41,6 +42,10 @@ _BACKBONE = (
     "a network that learned what they leave. Predictions mix the three on the scale of the linear "
     "predictor, with weights chosen by the out-of-fold likelihood: treatment {treatment}, outcome "
     "{outcome} (linear part, network beside it, networks alone)."
+)
+_AT_HAND = (
+    " Of covariates that stay in their partitions, only those that a model found take part in "
+    "support, linear parts and slopes."
 )
 _UNION = "Both models adjust for the covariates found for either."
 _OWN = "Each model adjusts for the covariates found for it."
@@ -126,6 +131,8 @@ def _support_paragraph(results: ArmsResults) -> str:
             "no more than the slope of the doubly robust scores in these log-odds within it, plus "
             "two standard errors."
         )
+    if is_partitioned(results.design.X):
+        text += _AT_HAND
     return text
 
 

@@ -18,7 +18,7 @@ from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError, S
 from cstonet.estimators import TARGETS, estimate_target
 from cstonet.estimators.support import MOST_LOST, Overlap
 from cstonet.reporting.inference import Effect
-from cstonet.settings.plan import SHARE_CLIP
+from cstonet.settings.estimator_plan import SHARE_CLIP
 
 N = 600
 NAMES = ("x1", "g", "x2", "x3", "x4")
