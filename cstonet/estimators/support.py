@@ -21,9 +21,8 @@ from cstonet.estimators.aipw import aipw_scores
 from cstonet.estimators.nuisances import FloatArray, Nuisances, clip_propensity
 from cstonet.estimators.targets import Target
 
-# A unit whose probability of an arm is below this part of the arm's share has no counterpart there;
-# one above the second part has one that it can be compared with at ease.
-COUNTERPART, AT_EASE = 0.05, 0.15
+# A unit whose probability of an arm is below this part of the arm's share has no counterpart there.
+COUNTERPART = 0.05
 # Share of units without counterpart beyond which an effect counts as not estimable, and below which
 # of units with one the arms count as separated.
 MOST_LOST, LEAST_SHARED = 0.1, 0.05
@@ -78,12 +77,6 @@ class Overlap:
     def without(self) -> NDArray[np.bool_]:
         """Units that lack a counterpart in some arm, shape (n,)."""
         return np.asarray((~self.counterparts).any(axis=1))
-
-    @property
-    def uneasy(self) -> NDArray[np.bool_]:
-        """Units that are far from an arm, whichever they are in, shape (n,)."""
-        far: NDArray[np.bool_] = self.probabilities < self.least * (AT_EASE / COUNTERPART)
-        return np.asarray(far.any(axis=1))
 
     def lost(self, target: Target, contrast: tuple[int, int]) -> NDArray[np.bool_]:
         """Units that an effect of b against a asks about and that lack a counterpart, shape (n,).

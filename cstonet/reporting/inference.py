@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from cstonet.errors import NotAvailableError, OptionError
+from cstonet.data.caller import caller_stacklevel
+from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.numbers import with_error
@@ -338,6 +340,7 @@ class EffectInference:
         statsmodels.stats.contrast.ContrastResults
         """
         matrix, values = self._constraints(r_matrix)
+        self._warn_of_bias("t_test")
         self._contrast_variances(matrix)
         freedom = contrast_freedom(self.effects, matrix)
         return self._wald_results(freedom).t_test((matrix, values))
@@ -359,6 +362,7 @@ class EffectInference:
         statsmodels.stats.contrast.ContrastResults
         """
         matrix, values = self._constraints(r_matrix)
+        self._warn_of_bias("wald_test")
         scale = np.sqrt(self._contrast_variances(matrix))
         correlation = matrix @ self.effects.covariance @ matrix.T / np.outer(scale, scale)
         if np.linalg.eigvalsh(correlation)[0] < _SINGULAR:
@@ -368,6 +372,16 @@ class EffectInference:
             )
         freedom = joint_freedom(self.effects, matrix)
         return self._wald_results(freedom).wald_test((matrix, values), scalar=True)
+
+    def _warn_of_bias(self, test: str) -> None:
+        """Say that a test does not know what extrapolation could hide."""
+        if self.effects.bias is not None:
+            warnings.warn(
+                f"{test} takes the estimates as they are. Support is lost, and what extrapolation "
+                "could hide is in pvalues and conf_int() only.",
+                LostSupportWarning,
+                stacklevel=caller_stacklevel(),
+            )
 
     def _series(self, values: FloatArray) -> pd.Series[float]:
         return pd.Series(values, index=list(self.effects.names), copy=True)

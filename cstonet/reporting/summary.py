@@ -16,7 +16,7 @@ import pandas as pd
 
 from cstonet.data.design import AnyDesign
 from cstonet.estimators import Effects
-from cstonet.reporting.inference import EffectInference, check_alpha
+from cstonet.reporting.inference import EffectInference, check_alpha, studentised
 from cstonet.reporting.methods import cross_fitting
 from cstonet.reporting.numbers import count, pvalue, share, statistic, with_errors
 from cstonet.reporting.tables import (
@@ -140,7 +140,7 @@ def effects_table(results: EffectInference, alpha: float) -> Table:
     values = np.column_stack([effects.estimates, effects.standard_errors, limits])
     rooms = [_EFFECT_WIDTHS[k] for k in (1, 2, 5, 6)]
     numbers = with_errors(values, effects.standard_errors, rooms)
-    tests = zip(results.tvalues, results.pvalues, strict=True)
+    tests = zip(studentised(results.effects), results.pvalues, strict=True)
     cells = [
         [name, coef, error, statistic(z), pvalue(p), low, high]
         for name, (coef, error, low, high), (z, p) in zip(

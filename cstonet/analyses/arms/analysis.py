@@ -28,6 +28,7 @@ from cstonet.data.design import Design
 from cstonet.data.raw import RawData
 from cstonet.data.treatment import Arms
 from cstonet.data.variables import Vector
+from cstonet.network.trained import OUTCOME
 from cstonet.network.training_data import TrainingData
 from cstonet.search.selection import select
 from cstonet.settings.plan import Plan, Problem
@@ -102,6 +103,6 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             warnings=support_warnings(nuisances.overlap, plan.estimand, len(arms.levels))
             + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)
             + in_sample_warning(plan)
-            + training_warnings(networks),
+            + training_warnings(networks, (("outcome", OUTCOME),)),
         )
         return ArmsResults(record, estimates.effects, nuisances)

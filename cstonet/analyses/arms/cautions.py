@@ -119,14 +119,27 @@ def support_warnings(overlap: Overlap, target: Target, levels: int) -> tuple[str
     sentences = tuple(_support_warnings(overlap, target, levels))
     for sentence in sentences:
         warnings.warn(sentence, LostSupportWarning, stacklevel=caller_stacklevel())
-    return sentences
+    return sentences + _rows_below(overlap, target, levels)
+
+
+def _rows_below(overlap: Overlap, target: Target, levels: int) -> tuple[str, ...]:
+    """That the ATE below another estimand is not estimable."""
+    share = _lost(overlap, "ATE", levels)
+    if target == "ATE" or share <= MOST_LOST:
+        return ()
+    return (
+        f"ATE and means below the {target} are {NOT_ESTIMABLE}: {share:.0%} of all units have no "
+        "counterpart in another arm. Their intervals include what extrapolation could hide.",
+    )
+
+
+def _lost(overlap: Overlap, target: Target, levels: int) -> float:
+    """Share of lost units of the contrast with the reference where it is largest."""
+    return max(overlap.lost_share(target, (b, 0)) for b in range(1, levels))
 
 
 def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator[str]:
-    def lost(which: Target) -> float:
-        return max(overlap.lost_share(which, (b, 0)) for b in range(1, levels))
-
-    share = lost(target)
+    share = _lost(overlap, target, levels)
     if share < _SOME_LOST:
         return
     text = (
@@ -140,7 +153,9 @@ def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator
         )
         return
     others: tuple[Target, ...] = ("ATT", "ATC")
-    instead = next((w for w in others if w != target and lost(w) <= _SOME_LOST), "ATO")
+    instead = next(
+        (w for w in others if w != target and _lost(overlap, w, levels) <= _SOME_LOST), "ATO"
+    )
     yield (
         f"{text}: the {target} is {NOT_ESTIMABLE} from these data; intervals and p-values include "
         f'what extrapolation could hide. estimand="{instead}" asks for less, and res.support() '

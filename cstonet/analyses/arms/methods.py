@@ -32,8 +32,8 @@ _SLOPES = (
     "by a model; those found have slopes by arm if every arm has ten effective rows for each), and "
     "what this explains joined the outcome model, so that the estimator's total weights balance "
     "these covariates exactly; the error of the slopes is in the influence function. With respect "
-    "to linear effects of the covariates the estimator is thus right if the outcome is linear in "
-    "them whatever the propensities are."
+    "to effects of the covariates that are linear and, unless a model found the covariate, alike "
+    "in all arms, the estimator is thus right whatever the propensities are."
 )
 _BACKBONE = (
     "Linear parts. Beside the networks, every fold has penalised regressions of treatment "

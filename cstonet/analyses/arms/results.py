@@ -19,7 +19,7 @@ from cstonet.analyses.arms.support import Support, chosen, describe
 from cstonet.analyses.arms.wording import leading_estimand
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
-from cstonet.errors import NotAvailableError
+from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import (
     TARGETS,
     Effects,
@@ -114,8 +114,8 @@ class ArmsResults(ComparedArms):
     def support(self, *, alpha: float = 0.05) -> Support:
         """The largest part of the population in which the average effect is estimable.
 
-        Described by at most three conditions on covariates, which are chosen by who could well
-        have been in any arm, without a look at the outcome; hence its interval is that of any
+        Described by at most three conditions on covariates, which are chosen by who has
+        counterparts in all arms, without a look at the outcome; hence its interval is that of any
         subpopulation. Print it, or hand it to ``effect("ATE", where=...)``.
 
         Parameters
@@ -130,7 +130,7 @@ class ArmsResults(ComparedArms):
             the effect is that of its second level against the first.
         """
         self._check_in_memory("support()")
-        lost = self._cross_fits.overlap.uneasy
+        lost = self._cross_fits.overlap.without
         conditions, mask = describe(
             self._complete_covariates(), self.design.covariates, lost, self.nuisances.treatment
         )
@@ -201,6 +201,8 @@ class ArmsResults(ComparedArms):
                 f"are in one of the arms of {name}: at least {_FEWEST} are needed in each."
             )
         weights = self.nuisances.unit_weights[mask]
+        if not weights.any():
+            raise OptionError("where= chooses only units of weight zero.")
         shares = np.bincount(codes, weights, len(sizes)) / weights.sum()
         clip = self.effects.clip
         if self.plan.clip_by_share:

@@ -97,7 +97,13 @@ class Support:
 
     def __str__(self) -> str:
         who = self.condition or "all units"
-        return f"{who}: {self.share:.0%} of units ({self.mask.sum()}); {self.effect}"
+        text = f"{who}: {self.share:.0%} of units ({self.mask.sum()}); {self.effect}"
+        if self.lost > _TOLERATED:
+            text += (
+                f". No description is better: {self.lost:.0%} of them have no counterpart, and "
+                "the effect rests on extrapolation there"
+            )
+        return text
 
 
 def describe(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cstonet.analyses.arms.cautions import overlap_warnings
 from cstonet.analyses.arms.reading import read_arms
 from cstonet.analyses.base import Analysis, Request, problem_of
-from cstonet.analyses.mediation.cautions import mediation_warnings
+from cstonet.analyses.mediation.cautions import check_overlap, mediation_warnings
 from cstonet.analyses.mediation.estimation import (
     MediatedRows,
     MediationEstimates,
@@ -121,7 +121,8 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
             selection=select_covariates(design, networks, inputs),
             notes=spread_note(mediation.effects, singles),
             runtime=runtime,
-            warnings=overlap_warnings(nuisances.average.nuisances.total(), mediation.effects)
+            warnings=check_overlap(nuisances.average.nuisances.total(), design)
+            + overlap_warnings(nuisances.average.nuisances.total(), mediation.effects)
             + mediation_warnings(mediation, len(design.y))
             + in_sample_warning(plan)
             + training_warnings(networks.outcome)

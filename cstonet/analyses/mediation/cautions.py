@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
+import warnings
+
+from cstonet.analyses.arms.cautions import check_separation
+from cstonet.data.caller import caller_stacklevel
+from cstonet.data.design import Design
+from cstonet.data.treatment import Arms
+from cstonet.errors import LostSupportWarning
+from cstonet.estimators import Nuisances
 from cstonet.estimators.mediation import MediationEffects
+from cstonet.estimators.support import MOST_LOST, Overlap
+from cstonet.network.mixture import log_odds, mixed_probabilities, sharpened
 
 # Share of units with bounded density ratios from which the reader is warned.
 _POOR_OVERLAP = 0.05
+
+
+def check_overlap(nuisances: Nuisances, design: Design[Arms]) -> tuple[str, ...]:
+    """Units without a counterpart in the other arm, given the covariates of the weights.
+
+    Parameters
+    ----------
+    nuisances
+        Those of the total effect.
+    design
+        The data.
+
+    Raises
+    ------
+    SeparationError
+        If hardly a unit has one.
+    """
+    counts = nuisances.unit_weights
+    odds = sharpened(log_odds(nuisances.propensity), nuisances.treatment, counts)
+    overlap = Overlap.of(mixed_probabilities(odds[None], (1.0,)), nuisances)
+    check_separation(overlap, design.treatment, design.X, design.covariates)
+    share = overlap.lost_share("ATE", (1, 0))
+    if share <= MOST_LOST:
+        return ()
+    text = (
+        f"{share:.0%} of the units have no counterpart in the other arm: TE, NDE and NIE rest on "
+        "extrapolation, and their intervals do not include what it could hide. See res.overlap()."
+    )
+    warnings.warn(text, LostSupportWarning, stacklevel=caller_stacklevel())
+    return (text,)
 
 
 def mediation_warnings(mediation: MediationEffects, n: int) -> tuple[str, ...]:
