@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,9 +86,16 @@ def pooled_effects(
         n_clipped=round(float(np.mean([single.n_clipped for single in singles]))),
         between=(1 + 1 / len(singles)) * between,
         imputations=len(singles),
-        n_counted=int(np.count_nonzero(nuisances.unit_weights)),
+        n_counted=_counted(nuisances, singles),
     )
     return with_within(pooled, within)
+
+
+def _counted(nuisances: Nuisances, singles: Sequence[Effects]) -> int:
+    """Units that count; fewer where few decide an estimate: one more than its freedom."""
+    counted = int(np.count_nonzero(nuisances.unit_weights))
+    fewest = [single.freedom.min() for single in singles if single.freedom is not None]
+    return min(counted, int(min(fewest)) + 1) if fewest else counted
 
 
 def with_within(effects: Effects, within: FloatArray) -> Effects:

@@ -11,6 +11,7 @@ estimate that rests on units at distances d_i may then be off by M times the mea
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,12 +118,15 @@ class Overlap:
         return odds
 
     def distance(self, contrast: tuple[int, int]) -> FloatArray:
-        """How far units are from where b and a both exist, along ℓ, shape (n,)."""
-        b, a = contrast
-        odds = self.index(contrast)
-        low = np.log(self.least[b]) - np.log1p(-self.least[b])
-        high = np.log1p(-self.least[a]) - np.log(self.least[a])
-        far: FloatArray = np.maximum(np.maximum(low - odds, odds - high), 0.0)
+        """How far units are from where b and a both exist, shape (n,).
+
+        By how much the log-odds of the arm that is farther fall short; with two arms, along ℓ.
+        """
+        pair = list(contrast)
+        p = np.clip(self.probabilities[:, pair], _TINY, 1 - _TINY)
+        least = self.least[pair]
+        short = np.log(least) - np.log1p(-least) - (np.log(p) - np.log1p(-p))
+        far: FloatArray = np.maximum(short.max(axis=1), 0.0)
         return far
 
 
@@ -148,9 +152,8 @@ def hidden_bias(
         asked = overlap.treatment == contrast[0 if target == "ATT" else 1]
     weights = overlap.unit_weights
     far = overlap.distance(contrast) * lost
-    return steepest(overlap, nuisances, contrast) * float(
-        weights[asked] @ far[asked] / weights[asked].sum()
-    )
+    mean = float(weights[asked] @ far[asked] / weights[asked].sum())
+    return steepest(overlap, nuisances, contrast) * mean if mean > 0 else 0.0
 
 
 def hidden_bias_of_mean(overlap: Overlap, nuisances: Nuisances, arm: int, other: int) -> float:
@@ -162,7 +165,7 @@ def hidden_bias_of_mean(overlap: Overlap, nuisances: Nuisances, arm: int, other:
     if not lacks.any():
         return 0.0
     far = np.average(overlap.distance((arm, other)) * lacks, weights=overlap.unit_weights)
-    return steepest(overlap, nuisances, (arm, other)) * float(far)
+    return steepest(overlap, nuisances, (arm, other)) * float(far) if far > 0 else 0.0
 
 
 def steepest(overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int]) -> float:
@@ -172,7 +175,7 @@ def steepest(overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int]) 
     if np.count_nonzero(shared) < 3:
         return float("inf")
     clip = tuple(float(least) for least in overlap.least)
-    inside = nuisances.among(shared)
+    inside = dataclasses.replace(nuisances, linear=None).among(shared)
     scores = aipw_scores(inside, clip_propensity(inside.propensity, clip).values)
     effect = scores[:, b] - scores[:, a]
     weights, odds = inside.unit_weights, overlap.index(contrast)[shared]

@@ -25,6 +25,8 @@ Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 # Probabilities of networks are held this far from 0 and 1 before their log-odds are taken.
 _TINY = 1e-7
 _TOLERANCE = 1e-9
+# Logarithm of the largest factor by which log-odds are sharpened.
+_MOST_SHARPENING = 6.0
 # Predictors: linear, network beside a linear part, network alone.
 N_PREDICTORS = 3
 
@@ -76,6 +78,31 @@ def treatment_weights(
         return -float(counts @ log_p[rows, codes]), gradient
 
     return _least(loss, len(odds), float(counts.sum()))
+
+
+def sharpened(odds: FloatArray, codes: NDArray[np.integer], counts: FloatArray) -> FloatArray:
+    """Log-odds (m, L-1), sharpened as far as the treatments received say.
+
+    Penalties keep log-odds small even where covariates determine the treatment. A common factor of
+    at least one, and a constant for every level, make the treatments most likely.
+    """
+    from scipy.optimize import minimize
+
+    rows, width = np.arange(len(codes)), odds.shape[1]
+
+    def loss(values: FloatArray) -> tuple[float, FloatArray]:
+        log_p = log_softmax(_padded(np.exp(values[0]) * odds + values[1:]), axis=1)
+        surprise = -np.exp(log_p)
+        surprise[rows, codes] += 1
+        surprise = surprise[:, 1:] * counts[:, None] / counts.sum()
+        factor = np.exp(values[0]) * np.sum(surprise * odds)
+        value = -float(counts @ log_p[rows, codes]) / counts.sum()
+        return value, -np.concatenate([[factor], surprise.sum(axis=0)])
+
+    most = [(0.0, _MOST_SHARPENING), *[(None, None)] * width]
+    found = minimize(loss, np.zeros(width + 1), jac=True, method="L-BFGS-B", bounds=most)
+    sharp: FloatArray = np.exp(found.x[0]) * odds + found.x[1:]
+    return sharp
 
 
 @dataclass(frozen=True, slots=True)

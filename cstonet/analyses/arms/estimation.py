@@ -105,7 +105,9 @@ def arms_nuisances(
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])
-    assigned = assignment_probabilities(fitted, data.covariates, predictions, average.treatment)
+    assigned = assignment_probabilities(
+        fitted, data.covariates, predictions, average.treatment, design.weights
+    )
     return ArmsNuisances(
         overlap=Overlap.of(assigned, average),
         average=CrossFit(average, imputed),

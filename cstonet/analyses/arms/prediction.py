@@ -16,6 +16,7 @@ from cstonet.network.mixture import (
     OutcomeLink,
     log_odds,
     mixed_probabilities,
+    sharpened,
     treatment_weights,
 )
 from cstonet.network.prediction import RowArrays, averaged, with_rows
@@ -96,12 +97,13 @@ def assignment_probabilities(
     data: Covariates,
     predictions: Sequence[Prediction],
     treatment: NDArray[np.integer],
+    weights: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Out-of-fold probabilities (n, L) of the treatments given all covariates.
 
     What the weights' probabilities and the linear parts on all covariates say together, on the
-    scale of log-odds, with weights under which the treatments received are most likely. Without
-    linear parts, the weights' alone.
+    scale of log-odds, with weights under which the treatments received are most likely, sharpened
+    as far as these say. Without linear parts, the weights' alone.
 
     Parameters
     ----------
@@ -111,20 +113,25 @@ def assignment_probabilities(
         Out of fold, of each repetition.
     treatment : (n,)
         Codes.
+    weights : (n,), optional
+        Of the units.
     """
+    counts = np.ones(len(treatment)) if weights is None else weights
     if any(fold.backbone is None for fold in fitted.folds):
-        return averaged(predictions).propensity
+        odds = sharpened(log_odds(averaged(predictions).propensity), treatment, counts)
+        return mixed_probabilities(odds[None], (1.0,))
 
     def of_fold(fold: Fold, rows: NDArray[np.int64]) -> _Odds:
         if fold.backbone is None:
             raise ValueError("a fold without linear parts")
         return _Odds(fold.backbone.assignment_odds(data, rows))
 
-    counts = np.ones(len(treatment))
     mixed = []
     for linear, own in zip(out_of_fold(fitted.folds, of_fold), predictions, strict=True):
         odds = np.stack([linear.values, log_odds(own.propensity)])
-        mixed.append(mixed_probabilities(odds, treatment_weights(odds, treatment, counts)))
+        best = np.tensordot(treatment_weights(odds, treatment, counts), odds, axes=1)
+        sharp = sharpened(best, treatment, counts)
+        mixed.append(mixed_probabilities(sharp[None], (1.0,)))
     mean: NDArray[np.float64] = np.mean(mixed, axis=0)
     return mean
 

@@ -156,7 +156,7 @@ class ArmsResults(ComparedArms):
         where : optional
             Only among some units: conditions as text, ``"age < 30 and married = 0"``, with the
             names in `selection`; the answer of `support()`; or truth values, one for each unit.
-            Weights and slopes are then those of these units alone.
+            Weights, slopes, and what extrapolation could hide are then those of these units alone.
         alpha : float
             One minus the confidence level.
 

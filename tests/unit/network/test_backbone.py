@@ -250,16 +250,20 @@ def test_of_many_covariates_those_with_the_largest_scores_enter(monkeypatch):
 
 
 def test_scores_of_a_part_do_not_know_its_rows(monkeypatch):
-    """So a row's own offset stays as it is when its outcome changes, those of other parts not."""
+    """Outcomes of a part decide which covariates the others learn from, not its own."""
     monkeypatch.setattr(backbone, "MOST_OTHERS", 3)
     setting = Setting(p=40)
-    row = int(setting.known[17])
-    before = setting.fit().offset
-    visible = setting.data.visible.copy()
-    visible[row, -1] += 0.05
-    after = setting.fit(replace(setting.data, visible=visible)).offset
-    assert after[row, -1] == before[row, -1]
-    assert (after[:, -1] != before[:, -1]).sum() > 0.5 * len(setting.known)
+    fitter, found = backbone._Fitter(setting.data, setting.place), np.array([2])
+    response = setting.data.outcome[setting.known, 0]
+    arms = setting.data.treatment[setting.known]
+    before = fitter._others(found, response, arms)
+    assert before.shape == (6, 3)  # five parts, and all rows
+    for part in range(5):
+        noise = np.random.default_rng(part).normal(size=len(response))
+        changed = np.where(fitter._parts == part, 10 * noise, response)
+        after = fitter._others(found, changed, arms)
+        np.testing.assert_array_equal(after[part], before[part])
+        assert (np.delete(after, part, axis=0) != np.delete(before, part, axis=0)).any(axis=1).all()
 
 
 def test_slopes_by_arm_are_of_those_found_where_covariates_are_many(monkeypatch):

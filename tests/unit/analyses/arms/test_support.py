@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csc_array
+from scipy.special import stdtrit
 
 from cstonet.analyses.arms import support
 from cstonet.analyses.arms.cautions import check_separation, telling
@@ -16,6 +17,7 @@ from cstonet.analyses.arms.support import Condition, Support, chosen, parse
 from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError, SeparationError
 from cstonet.estimators import TARGETS, estimate_target
 from cstonet.estimators.support import MOST_LOST, Overlap
+from cstonet.reporting.inference import Effect
 from cstonet.settings.estimator_plan import SHARE_CLIP
 
 N = 600
@@ -344,6 +346,21 @@ def test_among_some_weights_and_bounds_are_theirs_alone(lost):
         found = lost.effect(target, where="x1 < 0.4")
         assert found.estimate == pytest.approx(twin.estimates[0], rel=1e-9)
         assert found.se == pytest.approx(twin.standard_errors[0], rel=1e-9)
+
+
+def test_naming_everybody_does_not_hide_what_extrapolation_could(lost):
+    """Among all units the interval is as long as that of the effect itself."""
+    everyone, whole = lost.effect("ATE", where=np.ones(400, dtype=bool)), lost.effect("ATE")
+    assert everyone.estimate == pytest.approx(whole.estimate, rel=1e-9)
+    t = stdtrit(lost.effects.freedom[0], 0.975)
+    for one in (everyone, whole):
+        hidden = one.upper - one.estimate - t * one.se
+        assert hidden == pytest.approx(lost.effects.bias[0], rel=1e-6)
+    inside = lost.effect("ATE", where="x1 < 0.5 and x1 > -0.5")  # a lottery
+    only = lost.nuisances.among(np.abs(lost.design.X[:, 0]) < 0.5)
+    clip = tuple(SHARE_CLIP * np.bincount(only.treatment) / only.n)
+    twin = Effect.of(estimate_target(only, "ATE", (1, 0), clip=clip, name="ATE"), "ATE", 0.05)
+    assert (inside.lower, inside.upper) == pytest.approx((twin.lower, twin.upper), rel=1e-9)
 
 
 def test_effects_among_some_need_both_arms(lost):
