@@ -100,7 +100,7 @@ def total_weights(
     """Weights of the outcomes in an effect, as `estimate_target` has them, shape (n,).
 
     Those of b sum to one and those of a to minus one. Linear terms see to that; without them the
-    estimator's own sums are about that, and the weights are divided by these.
+    sums are about that.
     """
     look = _FirstLook.at(nuisances, target, contrast, clip)
     weights = np.empty(nuisances.n)
@@ -109,11 +109,6 @@ def total_weights(
         if look.linear is not None:
             part = part - look.linear.shift(units.rows, look.imbalance)
         weights[units.rows] = part[:, 0]
-    if look.linear is None:
-        for level in contrast:
-            arm = nuisances.treatment == level
-            weights[arm] /= abs(weights[arm].sum())
-        return weights
     total: FloatArray = weights / (nuisances.n * look.share)
     return total
 

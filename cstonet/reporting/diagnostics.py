@@ -126,10 +126,7 @@ def balance(
     before = nuisances.received * nuisances.unit_weights[:, None]
     before /= before.sum(axis=0)
     after = np.column_stack(
-        [
-            total_weights(nuisances, target, (arm, 0), clip=clip)
-            for arm in range(1, nuisances.n_levels)
-        ]
+        [_compared(nuisances, target, (arm, 0), clip) for arm in range(1, nuisances.n_levels)]
     )
     smd = _standardised_differences(X, before, after)
     index = pd.Index(list(covariates), name="covariate", dtype=object)
@@ -137,6 +134,21 @@ def balance(
     pairs = [""] if kind == "binary" else [f"[{other}-{reference}]" for other in others]
     columns = [f"smd_{when}{pair}" for pair in pairs for when in ("before", "after")]
     return pd.DataFrame(smd, index=index, columns=columns)
+
+
+def _compared(
+    nuisances: Nuisances, target: Target, contrast: tuple[int, int], clip: Clip
+) -> FloatArray:
+    """Weights of the units (n,) in the difference of two arms' means.
+
+    Only linear terms make the estimator's weights sum to one in an arm; means are asked for here.
+    """
+    weights = total_weights(nuisances, target, contrast, clip=clip)
+    if nuisances.linear is None:
+        for level in contrast:
+            arm = nuisances.treatment == level
+            weights[arm] /= abs(weights[arm].sum())
+    return weights
 
 
 def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) -> FloatArray:

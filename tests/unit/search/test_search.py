@@ -92,11 +92,12 @@ def test_final_networks_use_what_the_option_says(data, options, results):
 
 def test_covariates_of_the_treatment_alone_are_adjusted_for_by_linear_terms(data, options, results):
     # x1 and x2 have slopes as well: x3 must not stand in for what the outcome model lacks of them.
-    # For those of all covariates there are not rows enough.
-    assert results.nuisances.linear.shape == (N, P)
+    # For slopes of all covariates there are not rows enough.
+    linear = results.nuisances.linear
+    assert linear.shape == (N, 3)
     assert results.nuisances.found.tolist() == [0, 1, 2]
-    slopes = linear_terms(results.nuisances, results.effects.clip).columns[slice(None)]
-    for column, name in zip(slopes.T, ("x1", "x2", "x3"), strict=True):
+    assert linear_terms(results.nuisances, results.effects.clip).columns is linear
+    for column, name in zip(linear[:].T, ("x1", "x2", "x3"), strict=True):
         np.testing.assert_allclose(np.corrcoef(column, data[name])[0, 1], 1, rtol=1e-6)
     united = adjusting(data, options, "union").nuisances.propensity
     assert results.nuisances.propensity.std() < united.std()
