@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from cstonet.estimators import TARGETS, Effects, Nuisances
 from cstonet.estimators.combinations import combined
-from cstonet.estimators.support import AT_EASE, COUNTERPART, Overlap, hidden_bias, steepest
+from cstonet.estimators.support import COUNTERPART, Overlap, hidden_bias, steepest
 from cstonet.reporting.inference import (
     Effect,
     EffectInference,
@@ -71,13 +71,6 @@ def test_in_its_own_arm_a_unit_is_its_own_counterpart(four):
     unlikely = replace(four, probabilities=four.probabilities[:, ::-1])
     np.testing.assert_array_equal(unlikely.counterparts[2:, 1], True)
     np.testing.assert_array_equal(unlikely.without, False)
-
-
-def test_being_at_ease_asks_for_more_and_not_which_arm_a_unit_is_in(four):
-    edge = AT_EASE * 0.5
-    p1 = np.array([edge + 1e-6, edge - 1e-6, 1 - edge - 1e-6, 1 - edge + 1e-6])
-    overlap = replace(four, probabilities=np.column_stack([1 - p1, p1]))
-    np.testing.assert_array_equal(overlap.uneasy, [False, True, False, True])
 
 
 def test_targets_lose_the_units_that_they_ask_about(four):
