@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import cstonet as cs
-from cstonet.settings.plan import SHARE_CLIP
+from cstonet.settings.estimator_plan import SHARE_CLIP
 
 EFFECT = {"ATE": 1.0}
 
