@@ -117,8 +117,11 @@ def assignment_probabilities(
         Of the units.
     """
     counts = np.ones(len(treatment)) if weights is None else weights
+    # In sample, what fits the treatments best is no measure of how well covariates tell them.
+    honest = fitted.plan.folds > 1
     if any(fold.backbone is None for fold in fitted.folds):
-        odds = sharpened(log_odds(averaged(predictions).propensity), treatment, counts)
+        odds = log_odds(averaged(predictions).propensity)
+        odds = sharpened(odds, treatment, counts) if honest else odds
         return mixed_probabilities(odds[None], (1.0,))
 
     def of_fold(fold: Fold, rows: NDArray[np.int64]) -> _Odds:
@@ -130,7 +133,7 @@ def assignment_probabilities(
     for linear, own in zip(out_of_fold(fitted.folds, of_fold), predictions, strict=True):
         odds = np.stack([linear.values, log_odds(own.propensity)])
         best = np.tensordot(treatment_weights(odds, treatment, counts), odds, axes=1)
-        sharp = sharpened(best, treatment, counts)
+        sharp = sharpened(best, treatment, counts) if honest else best
         mixed.append(mixed_probabilities(sharp[None], (1.0,)))
     mean: NDArray[np.float64] = np.mean(mixed, axis=0)
     return mean
