@@ -69,9 +69,10 @@ root mean squared error of the rows' effects, averaged over data sets. Seconds a
 ran with one thread each and may have shared the machine, except under "Time".
 
 Methods: the package's presets by name, with changes such as "stonet/screen=100". "stonet" is the
-paper's method with constants from the data, "paper:…" Algorithm A1 with the settings published for an experiment. These suit n ≫ p: on simulation 1 with
-p = 1000 they keep hundreds of covariates, most of which started above the prior's threshold, and
-the effects that they give are of no use. Peers: DoubleML's interactive regression model with 5
+paper's method with constants from the data, "paper:…" Algorithm A1 with the settings published for
+an experiment. These suit n ≫ p: on simulation 1 with p = 1000 they keep hundreds of covariates,
+most of which started above the prior's threshold, and the effects that they give are of no use.
+Peers: DoubleML's interactive regression model with 5
 folds and LightGBM (300 trees, learning rate 0.05; "-stopped": growth stops when a held-out tenth
 of the rows no longer gains) or the lasso and L1 logistic regression with cross-validated
 penalties; EconML's CausalForestDML (mean of its effects with its interval; "-dr": its doubly
