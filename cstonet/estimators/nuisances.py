@@ -129,6 +129,13 @@ class Nuisances:
         """Weights scaled to mean one; ones if there are none. Shape (n,)."""
         return mean_one(self.weights, self.n)
 
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the levels among the units, by their weights, shape (L,)."""
+        weights = self.unit_weights
+        shares: FloatArray = np.bincount(self.treatment, weights, self.n_levels) / weights.sum()
+        return shares
+
     def among(self, chosen: NDArray[np.bool_]) -> Nuisances:
         """The same of some units, chosen by a mask (n,)."""
         places = np.flatnonzero(chosen)

@@ -55,9 +55,8 @@ class Overlap:
     @classmethod
     def of(cls, probabilities: FloatArray, nuisances: Nuisances) -> Overlap:
         """From probabilities (n, L) and who received what."""
-        weights = nuisances.unit_weights
-        shares = np.bincount(nuisances.treatment, weights, nuisances.n_levels) / weights.sum()
-        return cls(probabilities, nuisances.treatment, COUNTERPART * shares, weights)
+        least = COUNTERPART * nuisances.shares
+        return cls(probabilities, nuisances.treatment, least, nuisances.unit_weights)
 
     def among(self, chosen: NDArray[np.bool_]) -> Overlap:
         """The same of some units, chosen by a mask (n,)."""
@@ -85,23 +84,26 @@ class Overlap:
         in a, for the ATC the reverse. The ATO asks about units in proportion to their overlap, and
         loses none.
         """
-        b, a = contrast
-        there = self.counterparts
         if target == "ATO":
-            return np.zeros(len(there), dtype=bool)
-        lost: NDArray[np.bool_] = ~(there[:, a] & there[:, b])
-        if target in ("ATT", "ATC"):
-            lost &= np.equal(self.treatment, b if target == "ATT" else a)
-        return lost
+            return np.zeros(len(self.treatment), dtype=bool)
+        lacking = np.asarray(~self.counterparts[:, list(contrast)]).any(axis=1)
+        return np.asarray(lacking & self.asked(target, contrast))
+
+    def asked(self, target: Target, contrast: tuple[int, int]) -> NDArray[np.bool_]:
+        """Units that an effect of b against a asks about, shape (n,)."""
+        if target not in ("ATT", "ATC"):
+            return np.ones(len(self.treatment), dtype=bool)
+        return np.asarray(self.treatment == contrast[0 if target == "ATT" else 1])
 
     def lost_share(self, target: Target, contrast: tuple[int, int]) -> float:
         """Share of the units asked about that are lost."""
-        b, a = contrast
-        asked = np.ones(len(self.treatment), dtype=bool)
-        if target in ("ATT", "ATC"):
-            asked = self.treatment == (b if target == "ATT" else a)
-        lost = self.lost(target, contrast)
+        lost, asked = self.lost(target, contrast), self.asked(target, contrast)
         return float(self.unit_weights[lost].sum() / self.unit_weights[asked].sum())
+
+    def largest_lost_share(self, target: Target) -> float:
+        """That of the level whose contrast with the first loses most."""
+        levels = range(1, len(self.least))
+        return max(self.lost_share(target, (level, 0)) for level in levels)
 
     def index(self, contrast: tuple[int, int]) -> FloatArray:
         """ℓ of b against a, shape (n,)."""
@@ -140,10 +142,7 @@ def hidden_bias(
     lost = overlap.lost(target, contrast)
     if not lost.any():
         return 0.0
-    asked = np.ones(len(lost), dtype=bool)
-    if target in ("ATT", "ATC"):
-        asked = overlap.treatment == contrast[0 if target == "ATT" else 1]
-    weights = overlap.unit_weights
+    asked, weights = overlap.asked(target, contrast), overlap.unit_weights
     far = overlap.distance(contrast) * lost
     mean = float(weights[asked] @ far[asked] / weights[asked].sum())
     return steepest(overlap, nuisances, contrast) * mean if mean > 0 else 0.0

@@ -50,10 +50,15 @@ def log_odds(probabilities: FloatArray) -> FloatArray:
     return odds
 
 
+def probabilities_of(odds: FloatArray) -> FloatArray:
+    """Probabilities (m, L) from log-odds (m, L-1), the inverse of `log_odds`."""
+    probabilities: FloatArray = softmax(_padded(odds), axis=1)
+    return probabilities
+
+
 def mixed_probabilities(odds: FloatArray, weights: tuple[float, ...]) -> FloatArray:
     """Probabilities (m, L) from the predictors' log-odds (K, m, L-1)."""
-    mixed: FloatArray = softmax(_padded(np.tensordot(weights, odds, axes=1)), axis=1)
-    return mixed
+    return probabilities_of(np.tensordot(weights, odds, axes=1))
 
 
 def treatment_weights(
@@ -68,14 +73,10 @@ def treatment_weights(
     codes, counts : (m,)
         Treatments as codes, and what each row counts.
     """
-    rows = np.arange(len(codes))
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        log_p = log_softmax(_padded(np.tensordot(weights, odds, axes=1)), axis=1)
-        surprise = -np.exp(log_p)
-        surprise[rows, codes] += 1
-        gradient = -np.einsum("kml,ml,m->k", odds, surprise[:, 1:], counts)
-        return -float(counts @ log_p[rows, codes]), gradient
+        value, surprise = _log_loss(np.tensordot(weights, odds, axes=1), codes, counts)
+        return value, -np.einsum("kml,ml,m->k", odds, surprise, counts)
 
     return _least(loss, len(odds), float(counts.sum()))
 
@@ -88,16 +89,13 @@ def sharpened(odds: FloatArray, codes: NDArray[np.integer], counts: FloatArray) 
     """
     from scipy.optimize import minimize
 
-    rows, width = np.arange(len(codes)), odds.shape[1]
+    width, total = odds.shape[1], counts.sum()
 
     def loss(values: FloatArray) -> tuple[float, FloatArray]:
-        log_p = log_softmax(_padded(np.exp(values[0]) * odds + values[1:]), axis=1)
-        surprise = -np.exp(log_p)
-        surprise[rows, codes] += 1
-        surprise = surprise[:, 1:] * counts[:, None] / counts.sum()
+        value, surprise = _log_loss(np.exp(values[0]) * odds + values[1:], codes, counts)
+        surprise = surprise * counts[:, None] / total
         factor = np.exp(values[0]) * np.sum(surprise * odds)
-        value = -float(counts @ log_p[rows, codes]) / counts.sum()
-        return value, -np.concatenate([[factor], surprise.sum(axis=0)])
+        return value / total, -np.concatenate([[factor], surprise.sum(axis=0)])
 
     most = [(0.0, _MOST_SHARPENING), *[(None, None)] * width]
     found = minimize(loss, np.zeros(width + 1), jac=True, method="L-BFGS-B", bounds=most)
@@ -147,6 +145,19 @@ class OutcomeLink:
             return 0.5 * float(counts @ error**2), predictors @ (counts * error)
 
         return _least(loss, len(predictors), float(counts.sum()))
+
+
+def _log_loss(
+    odds: FloatArray, codes: NDArray[np.integer], counts: FloatArray
+) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood of treatments (m,) with log-odds (m, L-1), and received minus p.
+
+    The latter, shape (m, L-1), is of all levels but the first.
+    """
+    log_p, rows = log_softmax(_padded(odds), axis=1), np.arange(len(codes))
+    surprise = -np.exp(log_p)
+    surprise[rows, codes] += 1
+    return -float(counts @ log_p[rows, codes]), surprise[:, 1:]
 
 
 def _padded(odds: FloatArray) -> FloatArray:

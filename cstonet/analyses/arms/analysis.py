@@ -100,7 +100,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             selection=select(design.covariates, networks.folds, levels, plan.keep),
             notes=spread_note(estimates.effects, estimates.singles, len(arms.levels) - 1),
             runtime=runtime,
-            warnings=support_warnings(nuisances.overlap, plan.estimand, len(arms.levels))
+            warnings=support_warnings(nuisances.overlap, plan.estimand)
             + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)
             + in_sample_warning(plan)
             + training_warnings(networks, (("outcome", OUTCOME),)),

@@ -104,7 +104,7 @@ def overlap_warnings(
     )
 
 
-def support_warnings(overlap: Overlap, target: Target, levels: int) -> tuple[str, ...]:
+def support_warnings(overlap: Overlap, target: Target) -> tuple[str, ...]:
     """Units without counterparts; also as a LostSupportWarning.
 
     Parameters
@@ -113,18 +113,16 @@ def support_warnings(overlap: Overlap, target: Target, levels: int) -> tuple[str
         Who has counterparts where.
     target
         The estimand that leads the table.
-    levels
-        Number of arms.
     """
-    sentences = tuple(_support_warnings(overlap, target, levels))
+    sentences = tuple(_support_warnings(overlap, target))
     for sentence in sentences:
         warnings.warn(sentence, LostSupportWarning, stacklevel=caller_stacklevel())
-    return sentences + _rows_below(overlap, target, levels)
+    return sentences + _rows_below(overlap, target)
 
 
-def _rows_below(overlap: Overlap, target: Target, levels: int) -> tuple[str, ...]:
+def _rows_below(overlap: Overlap, target: Target) -> tuple[str, ...]:
     """That the ATE below another estimand is not estimable."""
-    share = _lost(overlap, "ATE", levels)
+    share = overlap.largest_lost_share("ATE")
     if target == "ATE" or share <= MOST_LOST:
         return ()
     return (
@@ -133,13 +131,8 @@ def _rows_below(overlap: Overlap, target: Target, levels: int) -> tuple[str, ...
     )
 
 
-def _lost(overlap: Overlap, target: Target, levels: int) -> float:
-    """Share of lost units of the contrast with the reference where it is largest."""
-    return max(overlap.lost_share(target, (b, 0)) for b in range(1, levels))
-
-
-def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator[str]:
-    share = _lost(overlap, target, levels)
+def _support_warnings(overlap: Overlap, target: Target) -> Iterator[str]:
+    share = overlap.largest_lost_share(target)
     if share < _SOME_LOST:
         return
     text = (
@@ -154,7 +147,7 @@ def _support_warnings(overlap: Overlap, target: Target, levels: int) -> Iterator
         return
     others: tuple[Target, ...] = ("ATT", "ATC")
     instead = next(
-        (w for w in others if w != target and _lost(overlap, w, levels) <= _SOME_LOST), "ATO"
+        (w for w in others if w != target and overlap.largest_lost_share(w) <= _SOME_LOST), "ATO"
     )
     yield (
         f"{text}: the {target} is {NOT_ESTIMABLE} from these data; intervals and p-values include "

@@ -16,6 +16,7 @@ from cstonet.network.mixture import (
     OutcomeLink,
     log_odds,
     mixed_probabilities,
+    probabilities_of,
     sharpened,
     treatment_weights,
 )
@@ -122,7 +123,7 @@ def assignment_probabilities(
     if any(fold.backbone is None for fold in fitted.folds):
         odds = log_odds(averaged(predictions).propensity)
         odds = sharpened(odds, treatment, counts) if honest else odds
-        return mixed_probabilities(odds[None], (1.0,))
+        return probabilities_of(odds)
 
     def of_fold(fold: Fold, rows: NDArray[np.int64]) -> _Odds:
         if fold.backbone is None:
@@ -134,7 +135,7 @@ def assignment_probabilities(
         odds = np.stack([linear.values, log_odds(own.propensity)])
         best = np.tensordot(treatment_weights(odds, treatment, counts), odds, axes=1)
         sharp = sharpened(best, treatment, counts) if honest else best
-        mixed.append(mixed_probabilities(sharp[None], (1.0,)))
+        mixed.append(probabilities_of(sharp))
     mean: NDArray[np.float64] = np.mean(mixed, axis=0)
     return mean
 

@@ -107,9 +107,7 @@ class ArmsResults(ComparedArms):
 
         For a multilevel treatment, that of the contrast where it is largest.
         """
-        codes = range(1, len(self.arms.levels))
-        overlap, target = self._cross_fits.overlap, self.plan.estimand
-        return max(overlap.lost_share(target, (code, 0)) for code in codes)
+        return self._cross_fits.overlap.largest_lost_share(self.plan.estimand)
 
     def support(self, *, alpha: float = 0.05) -> Support:
         """The largest part of the population in which the average effect is estimable.
@@ -200,19 +198,16 @@ class ArmsResults(ComparedArms):
                 f"only {min(sizes[list(contrast)])} of the {mask.sum()} units that where= chooses "
                 f"are in one of the arms of {name}: at least {_FEWEST} are needed in each."
             )
-        weights = self.nuisances.unit_weights[mask]
-        if not weights.any():
+        if not self.nuisances.unit_weights[mask].any():
             raise OptionError("where= chooses only units of weight zero.")
-        shares = np.bincount(codes, weights, len(sizes)) / weights.sum()
-        clip = self.effects.clip
+        clip, some = self.effects.clip, self.nuisances.among(mask)
         if self.plan.clip_by_share:
-            clip = tuple(float(SHARE_CLIP * share) for share in shares)
+            clip = tuple(float(SHARE_CLIP * share) for share in some.shares)
 
         def estimate(nuisances: Nuisances) -> Effects:
             return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
 
-        overlap = self._cross_fits.overlap.among(mask)
-        bias = hidden_bias(overlap, self.nuisances.among(mask), target, contrast)
+        bias = hidden_bias(self._cross_fits.overlap.among(mask), some, target, contrast)
         return self._with_bias(self._effects_by(estimate), bias, alpha)
 
     def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:

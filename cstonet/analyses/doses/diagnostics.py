@@ -10,6 +10,7 @@ import pandas as pd
 
 from cstonet.data.matrix import dense_part, is_partitioned, parts
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
+from cstonet.estimators.linear_terms import effective_size
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.balance_note import LargestImbalance
 
@@ -53,7 +54,7 @@ def overlap(nuisances: DoseNuisances, *, clip: float) -> pd.DataFrame:
                 "to": nuisances.dose[members].max(),
                 "median": np.median(weights[members]),
                 "max": weights[members].max(),
-                "effective": own.sum() ** 2 / (own**2).sum(),
+                "effective": effective_size(own),
                 "n_bounded": int(bounded[members].sum()),
             }
         )

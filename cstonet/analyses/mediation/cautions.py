@@ -12,7 +12,7 @@ from cstonet.errors import LostSupportWarning
 from cstonet.estimators import Nuisances
 from cstonet.estimators.mediation import MediationEffects
 from cstonet.estimators.support import MOST_LOST, Overlap
-from cstonet.network.mixture import log_odds, mixed_probabilities, sharpened
+from cstonet.network.mixture import log_odds, probabilities_of, sharpened
 
 # Share of units with bounded density ratios from which the reader is warned.
 _POOR_OVERLAP = 0.05
@@ -35,7 +35,7 @@ def check_overlap(nuisances: Nuisances, design: Design[Arms]) -> tuple[str, ...]
     """
     counts = nuisances.unit_weights
     odds = sharpened(log_odds(nuisances.propensity), nuisances.treatment, counts)
-    overlap = Overlap.of(mixed_probabilities(odds[None], (1.0,)), nuisances)
+    overlap = Overlap.of(probabilities_of(odds), nuisances)
     check_separation(overlap, design.treatment, design.X, design.covariates)
     share = overlap.lost_share("ATE", (1, 0))
     if share <= MOST_LOST:
