@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from epochs import BATCH, HIDDEN, regression_data, with_epochs
-from peers import at_temperature
+from own import at_temperature
 from threadpoolctl import threadpool_limits
 
 import cstonet as cs

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -30,7 +31,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Record: TypeAlias = dict[str, Any]
 
 FORMULA = "y ~ treat | ."
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 
 # Two-sided 95 % quantile of the normal distribution.
 Z95 = 1.959963984540054
@@ -231,6 +233,13 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
+@cache
+def commit() -> str:
+    """The commit at hand, or an empty string outside a repository."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:
     """Fit one method to one data set; a failure is a result too."""
     # A worker's standard error is the benchmark's progress: peers' advice does not belong there.
@@ -238,18 +247,19 @@ def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:
     record: Record = {"group": case.group, "seed": case.seed, "method": method.name}
     record["recipe"] = method.recipe
     record["threads"] = threads
+    record["commit"] = commit()
     problem = case.load()
     method.prepare()
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     try:
         with time_limit(limit):
             estimate = method.estimate(problem, threads=threads, seed=case.seed)
     except Exception as failure:
+        estimate = None
         record["error"] = f"{type(failure).__name__}: {failure}"
-        record["seconds"] = time.perf_counter() - began
-        return record
     record["seconds"] = time.perf_counter() - began
-    return record | measure(problem, estimate)
+    record["cpu"] = time.process_time() - used
+    return record if estimate is None else record | measure(problem, estimate)
 
 
 def key_of(record: Record) -> tuple[str, int, str, str]:

@@ -20,7 +20,7 @@ import pandas as pd
 from accuracy import add_run_arguments, run_cases
 from common import Z95, Estimate, FloatArray, Problem, Record, number_range, read_records
 from metrics import coverage_error
-from peers import recipe_of
+from own import recipe_of
 
 import cstonet as cs
 

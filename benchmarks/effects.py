@@ -31,7 +31,7 @@ from common import (
     selection_counts,
 )
 from metrics import coverage_error
-from peers import recipe_of
+from own import recipe_of
 
 SIMULATIONS = ("three_arms", "one_mediator", "three_mediators", "linear_mediation")
 FILE = "effects.jsonl"

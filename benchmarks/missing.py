@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
 from loaders import truths_of
-from peers import Preset
+from own import Preset
 
 import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2

@@ -1,4 +1,4 @@
-"""The methods that are compared: the package's presets and the peers.
+"""The methods that are compared with the package, and the names of all on the command line.
 
 Peers have the settings that their documentation or common practice suggests. Each is optional:
 where its library is missing the runner says so and goes on.
@@ -7,132 +7,20 @@ where its library is missing the runner says so and goes on.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import FORMULA, Z95, Estimate, Problem, Variables
+from baselines import BASELINES
+from baselines.base import Baseline
+from common import Z95, Estimate, Problem, Variables
+from own import Preset
 
 import cstonet as cs
-from cstonet.estimators import Effects, Nuisances, estimate_target
-from cstonet.settings.options import FitOptions, TrainingOptions
-from cstonet.settings.presets import PRESETS, preset
 
 FOLDS = 5
-
-# Raised whenever the same options come to give other results: these are then computed anew.
-METHOD = 4
-
-
-# What a method's name may change of its preset, as in "calibrated/folds=1/temperature=0".
-CHANGES: dict[str, Callable[[str], float]] = {
-    "folds": int,
-    "repeats": int,
-    "starts": int,
-    "screen": int,
-    "temperature": float,
-}
-
-
-def at_temperature(options: FitOptions, temperature: float) -> dict[str, Any]:
-    """What to change so that latent variables are sampled at this temperature everywhere."""
-
-    def changed(training: TrainingOptions) -> TrainingOptions:
-        return replace(training, sampler=replace(training.sampler, temperature=temperature))
-
-    out: dict[str, Any] = {"training": changed(options.training)}
-    if options.search is not None:
-        out["search"] = replace(options.search, training=changed(options.search.training))
-    return out
-
-
-def recipe_of(name: str) -> str:
-    """Version, method and a digest of a preset's options: same recipe, same results."""
-    digest = hashlib.sha256(repr(preset(name)).encode()).hexdigest()
-    return f"{cs.__version__}-{METHOD}-{digest[:8]}"
-
-
-def preset_of(method: str) -> str:
-    """The preset behind a method's name, such as "mar@stonet/starts=1"; else the default."""
-    name = (method.partition("@")[2] or method).partition("/")[0]
-    return name if name in PRESETS else "calibrated"
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A preset of the package, used as anybody would: formula, frame, nothing else.
-
-    Parameters
-    ----------
-    name : str
-        That of a preset, maybe with changes such as "calibrated/folds=2" (see CHANGES).
-    """
-
-    name: str
-
-    @property
-    def preset(self) -> str:
-        """Name of the preset."""
-        return self.name.partition("/")[0]
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """Options of the fit that are not the preset's."""
-        out: dict[str, Any] = {}
-        for change in self.name.split("/")[1:]:
-            key, _, value = change.partition("=")
-            if key not in CHANGES:
-                raise ValueError(f"{key!r} cannot be changed, only {', '.join(CHANGES)}")
-            out[key] = CHANGES[key](value)
-        if "temperature" in out:
-            out |= at_temperature(preset(self.preset), out.pop("temperature"))
-        return out
-
-    @property
-    def recipe(self) -> str:
-        """What the results depend on."""
-        return recipe_of(self.preset)
-
-    def prepare(self) -> None:
-        """Nothing to do: the package is there. An unknown name is refused."""
-        preset(self.preset).replace(**self.changes)
-
-    def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
-        """AIPW with the fitted networks."""
-        return self.read(self.fit(problem, threads=threads, seed=seed))
-
-    def fit(self, problem: Problem, *, threads: int, seed: int) -> Any:
-        """The results of the package."""
-        return cs.fit(
-            FORMULA, problem.data, preset=self.preset, seed=seed, n_jobs=threads, **self.changes
-        )
-
-    def read(self, results: cs.ArmsResults) -> Estimate:
-        """What the results say about the mean effect."""
-        effect = results.effect("ATE")
-        table = results.selection
-        return Estimate(
-            ate=effect.estimate,
-            se=effect.se,
-            lower=effect.lower,
-            upper=effect.upper,
-            cate=results.cate().to_numpy(),
-            selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
-            se_influence=_error_by_influence(results),
-        )
-
-
-def _error_by_influence(results: cs.ArmsResults) -> float:
-    """What the standard error of the ATE would be with variance="influence"."""
-
-    def estimate(nuisances: Nuisances) -> Effects:
-        clip = results.effects.clip
-        return estimate_target(nuisances, "ATE", (1, 0), clip=clip, name="ATE")
-
-    return float(results._effects_by(estimate).standard_errors[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,17 +268,18 @@ DEFAULT_METHODS = (
 )
 
 
-def parse_methods(text: str) -> list[Preset | Peer]:
-    """Methods of a comma-separated list; what is no peer must be a preset of the package."""
-    methods: list[Preset | Peer] = []
+def parse_methods(text: str) -> list[Preset | Peer | Baseline]:
+    """Methods of a comma-separated list: peers, baselines of the paper, presets of the package."""
+    methods: list[Preset | Peer | Baseline] = []
     for name in text.split(","):
-        method = PEERS.get(name) or Preset(name)
+        method = PEERS.get(name) or BASELINES.get(name) or Preset(name)
         if isinstance(method, Preset):
             try:
                 method.prepare()
             except (cs.errors.OptionError, ValueError) as unknown:
+                others = ", ".join([*PEERS, *BASELINES])
                 raise argparse.ArgumentTypeError(
-                    f"{name!r} is no peer ({', '.join(PEERS)}) and no preset: {unknown}"
+                    f"{name!r} is no peer ({others}) and no preset: {unknown}"
                 ) from None
         methods.append(method)
     return methods

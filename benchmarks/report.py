@@ -35,7 +35,7 @@ from metrics import (
     summarize,
     truth_of,
 )
-from peers import preset_of, recipe_of
+from own import preset_of, recipe_of
 from plots import Panel, plot_coverage, plot_drifts, plot_error_by_n, plot_errors
 from scale_data import FILE
 from tables import bias_text, coverage_text, markdown_table, number

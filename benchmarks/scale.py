@@ -39,20 +39,22 @@ from pathlib import Path
 
 from common import (
     RESULTS,
+    ROOT,
     THREAD_VARIABLES,
     Record,
     available,
+    commit,
     key_of,
     number_range,
     open_for_append,
     read_records,
 )
-from peers import Peer, Preset, parse_methods
+from own import Preset
+from peers import Peer, parse_methods
 from scale_data import DEFAULT, FILE, LIGHTGBM, METHODS, Size, read_truth
 from scale_watch import Limits, Watched, watch
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent
 
 SIZES: dict[str, tuple[Size, ...]] = {
     "n": (
@@ -143,13 +145,6 @@ def code_digest() -> str:
         for path in sorted((ROOT / folder).rglob(pattern)):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
-
-
-@cache
-def commit() -> str:
-    """The commit at hand, or an empty string outside a repository."""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def versions(method: Preset | Peer) -> dict[str, str]:

@@ -16,7 +16,8 @@ import warnings
 from pathlib import Path
 
 from common import Estimate
-from peers import Peer, Preset, parse_methods
+from own import Preset
+from peers import Peer, parse_methods
 from scale_data import Arrays, load_arrays
 from scale_watch import members_of_group, seconds_of_process
 

@@ -21,6 +21,7 @@ import common  # noqa: E402
 import effects  # noqa: E402
 import loaders  # noqa: E402
 import metrics  # noqa: E402
+import own  # noqa: E402
 import peers  # noqa: E402
 
 DATA = Path(os.environ.get("CSTONET_DATA", ROOT.parent / "shared" / "data"))
@@ -216,14 +217,14 @@ def test_ranges_and_methods_of_the_command_line():
     assert [m.name for m in peers.parse_methods("paper:twins,bart")] == ["paper:twins", "bart"]
     (two,) = peers.parse_methods("calibrated/folds=2")
     assert (two.preset, two.changes) == ("calibrated", {"folds": 2})
-    assert two.recipe == peers.recipe_of("calibrated")
+    assert two.recipe == own.recipe_of("calibrated")
     (cold,) = peers.parse_methods("calibrated/temperature=0/starts=1")
     assert cold.changes["starts"] == 1
     assert cold.changes["training"].sampler.temperature == 0
     assert cold.changes["search"].training.sampler.temperature == 0
     names = ("mar@stonet/starts=1", "stonet", "paper:acic/folds=2", "mnar", "bart")
     presets = ["stonet", "stonet", "paper:acic", "calibrated", "calibrated"]
-    assert [peers.preset_of(name) for name in names] == presets
+    assert [own.preset_of(name) for name in names] == presets
     for wrong in ("calibrated/folds=two", "calibrated/folds=-1", "calibrated/seed=1"):
         with pytest.raises(argparse.ArgumentTypeError, match="no peer"):
             peers.parse_methods(wrong)
@@ -233,7 +234,7 @@ def test_ranges_and_methods_of_the_command_line():
 
 def test_missing_peer_is_reported_and_skipped(capsys):
     absent = peers.Peer("absent", ("no_such_module",), peers.bart)
-    present = peers.Preset("calibrated")
+    present = own.Preset("calibrated")
     assert common.available([absent, present]) == [present]
     assert "absent: skipped" in capsys.readouterr().err
 
@@ -311,7 +312,7 @@ def test_report_counts_results_of_former_recipes():
     pytest.importorskip("matplotlib")
     import report
 
-    now = record(1, 1.0, recipe=peers.recipe_of("calibrated"))
+    now = record(1, 1.0, recipe=own.recipe_of("calibrated"))
     assert report.recipe_note([now, record(2, 1.0, recipe="")]) == []
     (note,) = report.recipe_note([now, record(2, 1.0, recipe="older"), record(3, 1.0, recipe="")])
     assert "Of the package's 2 results here, 1 are" in note
