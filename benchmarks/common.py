@@ -85,6 +85,8 @@ class Problem:
         Estimate with the true nuisances and its standard error, where they are known.
     supports : dict of frozenset of str or None
         Covariates that the "outcome" and the "treatment" depend on, where they are known.
+    missing : str
+        What the package is told about gaps in the covariates, see `cstonet.fit`.
     """
 
     data: pd.DataFrame
@@ -93,6 +95,7 @@ class Problem:
     tau: FloatArray | None = None
     oracle: tuple[float, float] | None = None
     supports: dict[str, frozenset[str]] | None = None
+    missing: str = "raise"
 
     @property
     def y(self) -> FloatArray:
@@ -114,6 +117,21 @@ class Problem:
     def binary(self) -> bool:
         """Whether the outcome is 0 or 1."""
         return bool(np.isin(self.y, (0, 1)).all())
+
+    def rows(self, chosen: NDArray[np.bool_]) -> Problem:
+        """Some of the rows, chosen by a mask (n,); the oracle knows the whole only.
+
+        Where the rows' own effects are not known, their mean is taken for that of all.
+        """
+        tau = None if self.tau is None else self.tau[chosen]
+        return Problem(
+            data=self.data[chosen].reset_index(drop=True),
+            sample_ate=self.sample_ate if tau is None else float(tau.mean()),
+            ate=self.ate,
+            tau=tau,
+            supports=self.supports,
+            missing=self.missing,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

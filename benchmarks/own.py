@@ -101,10 +101,20 @@ class Preset:
         """AIPW with the fitted networks."""
         return self.read(self.fit(problem, threads=threads, seed=seed))
 
+    def learn(self, problem: Problem, threads: int, seed: int) -> FittedPreset:
+        """The fit as what can be asked about the same and about other rows."""
+        return FittedPreset(self, self.fit(problem, threads=threads, seed=seed), problem)
+
     def fit(self, problem: Problem, *, threads: int, seed: int) -> Any:
         """The results of the package."""
         return cs.fit(
-            FORMULA, problem.data, preset=self.preset, seed=seed, n_jobs=threads, **self.changes
+            FORMULA,
+            problem.data,
+            missing=problem.missing,
+            preset=self.preset,
+            seed=seed,
+            n_jobs=threads,
+            **self.changes,
         )
 
     def read(self, results: cs.ArmsResults) -> Estimate:
@@ -146,6 +156,21 @@ class Preset:
         ate, se = float(effects.estimates[0]), float(effects.standard_errors[0])
         cate = mu.iloc[:, 1].to_numpy() - mu.iloc[:, 0].to_numpy()
         return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se, cate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedPreset:
+    """A fit: of its own rows it says what its results say, of others what its networks predict."""
+
+    preset: Preset
+    results: cs.ArmsResults
+    problem: Problem
+
+    def on(self, rows: Problem) -> Estimate:
+        """The mean effect among these rows."""
+        if rows is self.problem:
+            return self.preset.read(self.results)
+        return self.preset.on_new_rows(self.results, rows)
 
 
 def plan_digest(plan: Any) -> str:
