@@ -1,0 +1,1 @@
+"""Neural networks that the paper compares with, as small PyTorch models for the processor."""
