@@ -1,4 +1,4 @@
-"""Figures over data sets: errors, coverage, selection rates."""
+"""Figures over data sets: errors, coverage, selection rates, and their Monte-Carlo errors."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from common import Z95, Record
+from common import Z95, FloatArray, Record
+from pairs import Figure, Pairs, ratio_of_means
 
 Truth: TypeAlias = Literal["sample", "population"]
 Model: TypeAlias = Literal["outcome", "treatment"]
 ORACLE = "oracle"
+# The package's default, which peers are compared with.
+REFERENCE = "calibrated"
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """One method on one group of data sets; NaN where a figure is not defined.
+
+    Each ``*_error`` is the Monte-Carlo standard error of the figure before it.
 
     Parameters
     ----------
@@ -25,35 +30,39 @@ class Summary:
         Name of the method.
     n_sets, n_failed : int
         Data sets with an estimate, and those where the method failed.
-    mae, rmse : float
+    mae, mae_error, rmse, rmse_error : float
         Mean absolute and root mean squared error.
     bias, bias_error : float
-        Mean error, and its Monte-Carlo standard error.
-    oracle_ratio : float
+        Mean error.
+    oracle_ratio, oracle_ratio_error : float
         MAE over the oracle's on the same data sets.
     coverage, coverage_error : float
-        Share of 95 % intervals that hold the truth, and its Monte-Carlo standard error.
+        Share of 95 % intervals that hold the truth.
     width : float
         Mean length of the intervals.
-    pehe : float
+    pehe, pehe_error : float
         Mean over data sets of the root mean squared error of the rows' effects.
     seconds : float
-        Median time of a fit.
+        Median of what a fit took, see `cost_of`.
     """
 
     method: str
     n_sets: int
     n_failed: int
-    mae: float
-    rmse: float
-    bias: float
-    bias_error: float
-    oracle_ratio: float
-    coverage: float
-    coverage_error: float
-    width: float
-    pehe: float
-    seconds: float
+    mae: float = math.nan
+    mae_error: float = math.nan
+    rmse: float = math.nan
+    rmse_error: float = math.nan
+    bias: float = math.nan
+    bias_error: float = math.nan
+    oracle_ratio: float = math.nan
+    oracle_ratio_error: float = math.nan
+    coverage: float = math.nan
+    coverage_error: float = math.nan
+    width: float = math.nan
+    pehe: float = math.nan
+    pehe_error: float = math.nan
+    seconds: float = math.nan
 
 
 def truth_of(record: Record, truth: Truth) -> float:
@@ -62,7 +71,18 @@ def truth_of(record: Record, truth: Truth) -> float:
     return float(record["ate"] if known else record["sample_ate"])
 
 
-def coverage_error(covered: int, n_sets: int) -> float:
+def cost_of(record: Record) -> float:
+    """Processor seconds of a fit; seconds on the clock where nothing else was measured."""
+    return float(record["cpu"] if "cpu" in record else record["seconds"])
+
+
+def absolute_error(record: Record, *, errors: Truth = "sample", scaled: bool = False) -> float:
+    """Distance of an estimate to the truth, maybe in standard deviations of the outcome."""
+    unit = record["y_sd"] if scaled else 1.0
+    return float(abs(record["estimate"] - truth_of(record, errors)) / unit)
+
+
+def coverage_error(covered: float, n_sets: int) -> float:
     """Monte-Carlo standard error of a coverage.
 
     √(c (1 - c) / m) would be zero when every interval covers, so two successes and two failures
@@ -72,19 +92,57 @@ def coverage_error(covered: int, n_sets: int) -> float:
     return math.sqrt(share * (1 - share) / count)
 
 
+def coverage_of(records: Sequence[Record], truth: Truth = "population") -> Figure:
+    """Share of the intervals that hold the truth.
+
+    Several intervals of the same number of a data set may cover together: where their variance is
+    larger than that of as many independent ones, the error grows by the root of the ratio.
+    """
+    found = [
+        r
+        for r in records
+        if "error" not in r and math.isfinite(r["upper"] - r["lower"] + truth_of(r, truth))
+    ]
+    if not found:
+        return Figure()
+    covered = np.array([r["lower"] <= truth_of(r, truth) <= r["upper"] for r in found], float)
+    share, count = float(covered.mean()), len(found)
+    seeds = np.unique([r["seed"] for r in found], return_inverse=True)[1]
+    variance = np.sum(np.bincount(seeds, weights=covered - share) ** 2) / count**2
+    independent = share * (1 - share) / count
+    inflation = max(1.0, variance / independent) if independent > 0 else 1.0
+    return Figure(share, coverage_error(covered.sum(), count) * math.sqrt(inflation))
+
+
 def selection_rates(records: Sequence[Record], model: Model) -> tuple[float, float]:
     r"""False and negative selection rate, Σ|Ŝ_i \ S| / Σ|Ŝ_i| and Σ|S \ Ŝ_i| / Σ|S|.
 
     The sums are over data sets, as in the paper. Nothing selected is nothing falsely selected;
     without any record of a selection both are NaN.
     """
-    counts = [r["selection"][model] for r in records if r.get("selection") is not None]
+    false, missed = selection_figures(records, model)
+    return false.value, missed.value
+
+
+def selection_figures(records: Sequence[Record], model: str) -> tuple[Figure, Figure]:
+    """The rates of `selection_rates` with their errors: ratios of sums, so by the delta method."""
+    selections = [r["selection"] for r in records if r.get("selection") is not None]
+    counts = [selection[model] for selection in selections if model in selection]
     if not counts:
-        return math.nan, math.nan
+        return Figure(), Figure()
     selected, false, missed, true = (
-        sum(count[name] for count in counts) for name in ("selected", "false", "missed", "true")
+        np.array([count[name] for count in counts], float)
+        for name in ("selected", "false", "missed", "true")
     )
-    return (false / selected if selected else 0.0), missed / true
+    return _share_of_sums(false, selected), _share_of_sums(missed, true)
+
+
+def _share_of_sums(part: FloatArray, whole: FloatArray) -> Figure:
+    if whole.sum() == 0:
+        return Figure(0.0, math.nan)
+    share = float(part.sum() / whole.sum())
+    residual = (part - share * whole) / whole.mean()
+    return Figure(share, Figure.mean_of(residual).error)
 
 
 def summarize(
@@ -108,31 +166,38 @@ def summarize(
     done = [r for r in records if "error" not in r]
     method = records[0]["method"]
     if not done:
-        return Summary(method, 0, len(records), *[math.nan] * 10)
+        return Summary(method, 0, len(records))
     units = np.array([r["y_sd"] if scaled else 1.0 for r in done])
     truths = np.array([truth_of(r, errors) for r in done])
     error = (np.array([r["estimate"] for r in done]) - truths) / units
-    covered = sum(r["lower"] <= truth_of(r, coverage) <= r["upper"] for r in done)
-    widths = np.array([r["upper"] - r["lower"] for r in done])
-    ratio = math.nan
+    mae, square, bias = (Figure.mean_of(e) for e in (np.abs(error), error**2, error))
+    rmse = math.sqrt(square.value)
+    ratio = Figure()
     if all(r["oracle"] is not None for r in done):
-        oracle = np.abs((np.array([r["oracle"][0] for r in done]) - truths) / units).mean()
-        ratio = float(np.abs(error).mean() / oracle) if oracle > 0 else math.nan
-    pehe = [r["pehe"] / unit for r, unit in zip(done, units, strict=True) if r["pehe"] is not None]
+        oracle = np.abs(np.array([r["oracle"][0] for r in done]) - truths) / units
+        ratio = ratio_of_means([Pairs(np.arange(len(done)), np.abs(error), oracle)])
+    held = coverage_of(done, coverage)
+    pehe = Figure.mean_of(
+        [r["pehe"] / unit for r, unit in zip(done, units, strict=True) if r["pehe"] is not None]
+    )
     return Summary(
         method=method,
         n_sets=len(done),
         n_failed=len(records) - len(done),
-        mae=float(np.mean(np.abs(error))),
-        rmse=float(np.sqrt(np.mean(error**2))),
-        bias=float(error.mean()),
-        bias_error=float(error.std(ddof=1) / np.sqrt(len(error))) if len(error) > 1 else math.nan,
-        oracle_ratio=ratio,
-        coverage=covered / len(done),
-        coverage_error=coverage_error(covered, len(done)),
-        width=float(np.mean(widths / units)),
-        pehe=float(np.mean(pehe)) if pehe else math.nan,
-        seconds=float(np.median([r["seconds"] for r in done])),
+        mae=mae.value,
+        mae_error=mae.error,
+        rmse=rmse,
+        rmse_error=square.error / (2 * rmse) if rmse > 0 else math.nan,
+        bias=bias.value,
+        bias_error=bias.error,
+        oracle_ratio=ratio.value,
+        oracle_ratio_error=ratio.error,
+        coverage=held.value,
+        coverage_error=held.error,
+        width=float(np.mean([r["upper"] - r["lower"] for r in done] / units)),
+        pehe=pehe.value,
+        pehe_error=pehe.error,
+        seconds=float(np.median([cost_of(r) for r in done])),
     )
 
 
@@ -151,19 +216,14 @@ def honesty(records: Sequence[Record], kind: str) -> tuple[float, float]:
     return float(claimed.mean() / errors.std()), float(np.mean(np.abs(errors) <= Z95 * claimed))
 
 
-def mae_on_sets_of(
-    records: Sequence[Record],
-    reference: Sequence[Record],
-    *,
-    errors: Truth = "sample",
-    scaled: bool = False,
-) -> float:
-    """MAE of a reference method on the data sets of another; NaN unless it has done them all."""
-    wanted = {r["seed"] for r in records if "error" not in r}
-    same = [r for r in reference if r["seed"] in wanted and "error" not in r]
-    if not wanted or len(same) < len(wanted):
-        return math.nan
-    return summarize(same, errors=errors, scaled=scaled).mae
+def spread_ratio(records: Sequence[Record], kind: str = "se") -> Figure:
+    """Mean of one kind of standard error over the estimates' own spread.
+
+    The spread of m normal estimates is known to a share of about 1 / √(2m), by which its error
+    outweighs that of the mean standard error.
+    """
+    ratio, _ = honesty(records, kind)
+    return Figure(ratio, ratio / math.sqrt(2 * len(records)))
 
 
 def oracle_records(records: Sequence[Record]) -> list[Record]:
@@ -176,6 +236,7 @@ def oracle_records(records: Sequence[Record]) -> list[Record]:
             record
             | {
                 "method": ORACLE,
+                "recipe": "",
                 "estimate": estimate,
                 "se": se,
                 "lower": estimate - Z95 * se,
@@ -183,14 +244,16 @@ def oracle_records(records: Sequence[Record]) -> list[Record]:
                 "selection": None,
                 "pehe": None,
                 "seconds": math.nan,
+                "cpu": math.nan,
             }
         )
     return oracle
 
 
 def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Results per method, in the order of their first appearance, the oracle first."""
+    """Results per method: the oracle, the package's default, others as they first appear."""
     methods: dict[str, list[Record]] = {}
-    for record in [*oracle_records(records), *records]:
+    ordered = sorted(records, key=lambda record: record["method"] != REFERENCE)
+    for record in [*oracle_records(records), *ordered]:
         methods.setdefault(record["method"], []).append(record)
     return methods

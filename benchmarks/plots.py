@@ -1,4 +1,4 @@
-"""Pictures of the report: error against n, errors per family, coverage, cost."""
+"""Pictures of the report: headline, error against n, errors per family, coverage, cost."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
-from metrics import ORACLE, Summary
+from metrics import ORACLE, REFERENCE, Summary
 from missing import Drift
 
 NOMINAL = 0.95
 ORACLE_COLOUR = "black"
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+MARKERS = ("o", "s", "^", "v")
+COLUMNS_OF_ROWS = 3
+# Inches that the names of rows take.
+WIDTH_OF_NAMES = 3.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +35,40 @@ class Panel:
 
 
 def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
-    """Mean absolute error against n, a plot per simulation and p, the oracle as the floor."""
+    """Mean absolute error ± 2 errors against n, a plot per simulation and p; the oracle: floor."""
     families: dict[str, list[Panel]] = {}
     for panel in panels:
         families.setdefault(re.sub(r", n=\d+", "", panel.title), []).append(panel)
     # One size alone says nothing about n: it is shown only if nothing else is.
     families = {title: m for title, m in families.items() if len(m) > 1} or families
-    colours = _colours(panels)
-    figure, axes = _grid(len(families), width=4.6, height=3.6, columns=3)
+    styles = _styles([panel for members in families.values() for panel in members])
+    figure, axes = _grid(len(families), width=4.8, height=4.2, columns=3)
     for axis, (title, members) in zip(axes, families.items(), strict=True):
-        for method, colour in colours.items():
+        shown = [m for m in styles if any(s.method == m for p in members for s in p.summaries)]
+        for place, method in enumerate(shown):
             points = sorted(
-                (panel.n, s.mae)
+                (panel.n, s.mae, s.mae_error)
                 for panel in members
                 for s in panel.summaries
                 if s.method == method and math.isfinite(s.mae)
             )
             if not points:
                 continue
-            n, mae = zip(*points, strict=True)
-            if method == ORACLE:
-                axis.plot(
-                    n, mae, color=colour, linewidth=2.5, marker="_", markersize=14, label=method
-                )
-            else:
-                axis.plot(n, mae, color=colour, marker="o", markersize=4, label=method)
+            n, mae, error = (np.array(column) for column in zip(*points, strict=True))
+            # Beside each other, so that bars do not hide each other.
+            n = n * 1.025 ** (place - (len(shown) - 1) / 2)
+            # A logarithmic axis has no place for a bar down to zero or below.
+            bars = np.nan_to_num(2 * error)
+            bars = np.vstack([np.minimum(bars, 0.9 * mae), bars])
+            look = {"markersize": 5, "capsize": 2, "elinewidth": 1} | styles[method]
+            axis.errorbar(n, mae, yerr=bars, label=method, **look)
         axis.set(title=title, xscale="log", yscale="log", xlabel="n")
         sizes = sorted({panel.n for panel in members})
         axis.set_xticks(sizes, [str(size) for size in sizes])
         axis.xaxis.set_minor_locator(NullLocator())
         # Less than a decade is common: label 1, 2 and 5 of each, as plain numbers.
         axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_major_formatter(FuncFormatter(_plain))
         axis.yaxis.set_minor_locator(NullLocator())
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("mean absolute error")
@@ -70,15 +77,22 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
 
 
 def plot_errors(panels: Sequence[Panel], path: Path) -> None:
-    """Mean absolute error of every method, a plot per group of data sets."""
-    colours = _colours(panels)
-    figure, axes = _grid_of_rows(panels, list(colours))
-    for axis, panel in zip(axes, panels, strict=True):
+    """Mean absolute error ± 2 errors of every method, a plot per group of data sets."""
+    styles = _styles(panels)
+    figure, axes = _grid(
+        len(panels), width=3.6, height=1.3 + 0.28 * len(styles), columns=COLUMNS_OF_ROWS
+    )
+    for i, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
+        # The same rows in all plots, named at the left edge.
+        named = i % COLUMNS_OF_ROWS == 0
+        axis.set_yticks(range(len(styles)), styles if named else [""] * len(styles))
+        axis.set_ylim(len(styles) - 0.5, -0.5)
         for s in panel.summaries:
             if math.isfinite(s.mae):
-                row = list(colours).index(s.method)
-                axis.plot([0, s.mae], [row, row], color=colours[s.method], linewidth=1)
-                axis.plot(s.mae, row, "o", color=colours[s.method])
+                row = list(styles).index(s.method)
+                below = min(2 * np.nan_to_num(s.mae_error), s.mae)
+                bars = [[below], [2 * np.nan_to_num(s.mae_error)]]
+                axis.errorbar(s.mae, row, xerr=bars, capsize=3, **styles[s.method])
         axis.set_title(panel.title, fontsize="medium")
         axis.set_xlabel("mean absolute error")
         axis.set_xlim(left=0)
@@ -87,29 +101,101 @@ def plot_errors(panels: Sequence[Panel], path: Path) -> None:
 
 
 def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
-    """Coverage with two Monte-Carlo standard errors, a plot per group of data sets."""
-    colours = _colours(panels)
-    figure, axes = _grid_of_rows(panels, list(colours))
-    for axis, panel in zip(axes, panels, strict=True):
-        axis.axvline(NOMINAL, color="0.5", linestyle="--", linewidth=1)
-        for s in panel.summaries:
-            if not math.isfinite(s.coverage):
-                continue
-            # A coverage cannot leave [0, 1], so neither does its bar.
-            below, above = (min(2 * s.coverage_error, x) for x in (s.coverage, 1 - s.coverage))
-            axis.errorbar(
-                s.coverage,
-                list(colours).index(s.method),
-                xerr=[[below], [above]],
-                fmt="o",
-                color=colours[s.method],
-                capsize=3,
-            )
-        axis.set_title(panel.title, fontsize="medium")
-        axis.set(xlabel="coverage", xlim=(-0.03, 1.03))
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axis.grid(axis="x", alpha=0.3)
+    """Coverage ± 2 errors: a block of rows per group of data sets, a row per method in it."""
+    styles = _styles(panels)
+    known = [
+        (panel.title, [s for s in panel.summaries if math.isfinite(s.coverage)]) for panel in panels
+    ]
+    blocks = [(title, summaries) for title, summaries in known if summaries]
+    rows = sum(len(summaries) for _, summaries in blocks)
+    figure, (axis,) = _grid(1, width=8.5, height=1.2 + 0.22 * rows, columns=1)
+    row, labels, seen = 0, {}, set()
+    for number, (title, summaries) in enumerate(blocks):
+        if number % 2 == 0:
+            axis.axhspan(row - 0.5, row + len(summaries) - 0.5, color="0.95", zorder=0)
+        labels[row + (len(summaries) - 1) / 2] = title
+        for s in summaries:
+            label = None if s.method in seen else s.method
+            seen.add(s.method)
+            bars = _bars_of_share(s.coverage, s.coverage_error)
+            axis.errorbar(s.coverage, row, xerr=bars, capsize=3, label=label, **styles[s.method])
+            row += 1
+    axis.axvline(NOMINAL, color="0.5", linestyle="--", linewidth=1)
+    axis.set_yticks(list(labels), labels.values())
+    axis.set(xlabel="coverage of the 95 % intervals (± 2 errors)", ylim=(row - 0.5, -0.5))
+    axis.set_xlim(right=1.01)
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(axis="x", alpha=0.3)
+    _legend(figure, [axis])
     _save(figure, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A figure with its bar, whether it is a miss, and what is written beside it."""
+
+    value: float
+    below: float
+    above: float
+    miss: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PointPanel:
+    """A column of points, one per row (None: nothing to show), beside a line to compare with."""
+
+    title: str
+    x: str
+    points: Sequence[Point | None]
+    line: float
+    logarithmic: bool = False
+    percent: bool = False
+
+
+def plot_points(rows: Sequence[str], panels: Sequence[PointPanel], path: Path) -> None:
+    """Points with bars beside each other, a row per name; misses are diamonds of another colour."""
+    height = 1.2 + 0.25 * len(rows)
+    width = WIDTH_OF_NAMES / len(panels) + 4.0
+    figure, axes = _grid(len(panels), width=width, height=height, columns=len(panels))
+    for i, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
+        axis.axvline(panel.line, color="0.5", linestyle="--", linewidth=1)
+        for row, point in enumerate(panel.points):
+            if point is None:
+                continue
+            colour, marker = (COLOURS[1], "D") if point.miss else (COLOURS[0], "o")
+            bars = [[point.below], [point.above]]
+            axis.errorbar(
+                point.value, row, xerr=bars, fmt=marker, color=colour, capsize=3, markersize=5
+            )
+            if point.note:
+                place = (1.02, row)
+                axis.annotate(
+                    point.note, place, xycoords=axis.get_yaxis_transform(), va="center", fontsize=8
+                )
+        axis.set_yticks(range(len(rows)), rows if i == 0 else [""] * len(rows))
+        axis.set(title=panel.title, xlabel=panel.x, ylim=(len(rows) - 0.5, -0.5))
+        if panel.logarithmic:
+            axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.xaxis.set_major_formatter(FuncFormatter(_plain))
+            axis.xaxis.set_minor_locator(NullLocator())
+        if panel.percent:
+            axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def point_of_share(value: float, error: float, *, miss: bool) -> Point:
+    """A share ± 2 errors, within [0, 1]."""
+    (below,), (above,) = _bars_of_share(value, error)
+    return Point(value, below, above, miss)
+
+
+def point_of_ratio(value: float, error: float, *, miss: bool, note: str = "") -> Point:
+    """A ratio ± 2 errors of its logarithm."""
+    factor = math.exp(2 * error / value) if math.isfinite(error) else 1.0
+    return Point(value, value - value / factor, value * factor - value, miss, note)
 
 
 def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
@@ -178,12 +264,31 @@ def _coordinates(points: Sequence[tuple[float, float]]) -> tuple[list[float], li
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _colours(panels: Sequence[Panel]) -> dict[str, str]:
-    """A colour for every method, the same in all plots of a picture."""
-    methods = list(dict.fromkeys(s.method for panel in panels for s in panel.summaries))
+def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+    """A colour and a marker for every method, the same in all plots of a picture."""
+    found = dict.fromkeys(s.method for panel in panels for s in panel.summaries)
+    # The package's default has the first colour, whatever else there is.
+    methods = sorted(found, key=lambda method: (method != ORACLE, method != REFERENCE))
     others = [method for method in methods if method != ORACLE]
-    colours = {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(others)}
-    return {m: ORACLE_COLOUR if m == ORACLE else colours[m] for m in methods}
+    return {m: _style(m, others) for m in methods}
+
+
+def _style(method: str, others: Sequence[str]) -> dict[str, Any]:
+    if method == ORACLE:
+        return {"color": ORACLE_COLOUR, "marker": "D", "linewidth": 2.0}
+    place = others.index(method)
+    # Colours that come again come with another marker.
+    marker = MARKERS[place // len(COLOURS) % len(MARKERS)]
+    return {"color": COLOURS[place % len(COLOURS)], "marker": marker, "linewidth": 1.3}
+
+
+def _bars_of_share(share: float, error: float) -> list[list[float]]:
+    """Two errors to either side, as far as a share can go."""
+    return [[min(2 * error, share)], [min(2 * error, 1 - share)]]
+
+
+def _plain(value: float, _: int) -> str:
+    return f"{value:g}"
 
 
 def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any, list[Any]]:
@@ -201,16 +306,6 @@ def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any
     for spare in flat[count:]:
         spare.remove()
     return figure, flat[:count]
-
-
-def _grid_of_rows(panels: Sequence[Panel], methods: Sequence[str]) -> tuple[Any, list[Any]]:
-    """A plot per panel with a row per method, the same rows in all; named at the left edge."""
-    columns = 3
-    figure, axes = _grid(len(panels), width=3.6, height=1.3 + 0.28 * len(methods), columns=columns)
-    for i, axis in enumerate(axes):
-        axis.set_yticks(range(len(methods)), methods if i % columns == 0 else [""] * len(methods))
-        axis.set_ylim(len(methods) - 0.5, -0.5)
-    return figure, axes
 
 
 def _legend(figure: Any, axes: Sequence[Any]) -> None:

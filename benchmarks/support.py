@@ -28,8 +28,8 @@ from typing import Any
 from accuracy import add_run_arguments, run_cases
 from common import Estimate, Problem, Record, number_range, read_records
 from own import Preset
+from pages.support import FILE, SUBPOPULATION, support_tables
 from support_data import DESIGNS, SupportProblem, load_design
-from support_report import FILE, SUBPOPULATION, support_tables
 from support_twins import TWINS, load_twin
 
 METHODS = "calibrated,ols,doubleml-lasso,doubleml-lightgbm,bart"

@@ -6,16 +6,47 @@ import math
 from collections.abc import Iterable, Sequence
 
 from metrics import Summary
+from pairs import Figure
+
+DASH = "–"
 
 
 def number(value: float, digits: int = 3) -> str:
     """A figure to so many significant digits, or a dash."""
     if not math.isfinite(value):
-        return "–"
+        return DASH
     if value == 0:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{decimals}f}"
+
+
+def with_error(value: float, error: float, *, signed: bool = False) -> str:
+    """A figure ± its Monte-Carlo error; alone without one, or a dash.
+
+    There are as many decimals as the error needs for two digits.
+    """
+    if not math.isfinite(value):
+        return DASH
+    if not math.isfinite(error) or error == 0:
+        return f"{'+' if signed and value > 0 else ''}{number(value)}"
+    # Rounded before its digits are counted: 0.0999 has the decimals of 0.10.
+    decimals = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    return f"{value:{'+' if signed else ''}.{decimals}f} ± {error:.{decimals}f}"
+
+
+def figure_text(figure: Figure, *, signed: bool = False) -> str:
+    """A figure ± its Monte-Carlo error, or a dash."""
+    return with_error(figure.value, figure.error, signed=signed)
+
+
+def percent_text(figure: Figure, decimals: int = 1) -> str:
+    """A share ± its Monte-Carlo error in per cent, or a dash."""
+    if not math.isfinite(figure.value):
+        return DASH
+    share = f"{100 * figure.value:.{decimals}f}"
+    known = math.isfinite(figure.error) and figure.error > 0
+    return f"{share} ± {100 * figure.error:.{decimals}f} %" if known else f"{share} %"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -24,17 +55,19 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+def filled_table(columns: dict[str, list[str]]) -> str:
+    """A table of columns by name; those that nothing fills are left out."""
+    filled = {name: cells for name, cells in columns.items() if set(cells) != {DASH}}
+    return markdown_table(list(filled), zip(*filled.values(), strict=True))
+
+
 def bias_text(summary: Summary) -> str:
-    """Bias ± its Monte-Carlo error, or a dash."""
+    """Bias ± its Monte-Carlo error, or a dash where there is none."""
     if not math.isfinite(summary.bias_error):
-        return "–"
-    # As many decimals as the error needs for two digits.
-    decimals = max(0, 1 - math.floor(math.log10(summary.bias_error or 1)))
-    return f"{summary.bias:+.{decimals}f} ± {summary.bias_error:.{decimals}f}"
+        return DASH
+    return with_error(summary.bias, summary.bias_error, signed=True)
 
 
 def coverage_text(summary: Summary) -> str:
     """Coverage ± its Monte-Carlo error, or a dash."""
-    if not math.isfinite(summary.coverage):
-        return "–"
-    return f"{100 * summary.coverage:.1f} ± {100 * summary.coverage_error:.1f} %"
+    return percent_text(Figure(summary.coverage, summary.coverage_error))

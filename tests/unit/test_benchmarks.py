@@ -92,14 +92,32 @@ def test_summary_by_hand(tmp_path):
     summary = metrics.summarize(common.read_records(path))
     assert (summary.n_sets, summary.n_failed) == (3, 1)
     assert summary.mae == pytest.approx(0.2)
+    assert summary.mae_error == pytest.approx(0.1 / math.sqrt(3))
     assert summary.bias == pytest.approx(0.4 / 3)
     assert summary.bias_error == pytest.approx(np.std([0.2, -0.1, 0.3], ddof=1) / np.sqrt(3))
     assert summary.rmse == pytest.approx(math.sqrt(0.14 / 3))
+    # Delta method: the mean square's error over twice its root.
+    square_error = np.std([0.04, 0.01, 0.09], ddof=1) / math.sqrt(3)
+    assert summary.rmse_error == pytest.approx(square_error / (2 * math.sqrt(0.14 / 3)))
     assert summary.oracle_ratio == pytest.approx(0.2 / 0.05)
+    # The oracle errs by the same on all three.
+    assert summary.oracle_ratio_error == pytest.approx(4 * 0.1 / 0.2 / math.sqrt(3))
     assert summary.coverage == 2 / 3
     assert summary.width == pytest.approx((0.4 + 0.40001 + 0.39999) / 3)
     assert summary.pehe == pytest.approx(1.0)
     assert summary.seconds == 2.0
+
+
+def test_methods_without_intervals_have_no_coverage():
+    alone = record(1, 1.2, se=math.nan, lower=math.nan, upper=math.nan)
+    summary = metrics.summarize([alone, alone | {"seed": 2}])
+    assert math.isnan(summary.coverage)
+    assert summary.mae == pytest.approx(0.2)
+
+
+def test_processor_time_counts_where_it_was_measured():
+    records = [record(1, 1.0, seconds=9.0, cpu=3.0), record(2, 1.0, seconds=5.0)]
+    assert metrics.summarize(records).seconds == 4.0
 
 
 def test_a_newer_recipe_replaces_the_older(tmp_path):
@@ -131,6 +149,11 @@ def test_oracle_counts_once_per_data_set():
     assert oracle.n_sets == 2
     assert oracle.mae == pytest.approx((0.05 + 0.1) / 2)
     assert oracle.width == pytest.approx(2 * common.Z95 * 0.1)
+
+
+def test_the_default_comes_after_the_oracle():
+    records = [record(1, 1.0, method="other"), record(1, 1.0, method=metrics.REFERENCE)]
+    assert list(metrics.by_method(records)) == ["oracle", metrics.REFERENCE, "other"]
 
 
 def test_every_fit_failed():
@@ -237,93 +260,6 @@ def test_missing_peer_is_reported_and_skipped(capsys):
     present = own.Preset("calibrated")
     assert common.available([absent, present]) == [present]
     assert "absent: skipped" in capsys.readouterr().err
-
-
-def test_report_holds_every_section(tmp_path):
-    pytest.importorskip("matplotlib")
-    import report
-
-    selection = dict.fromkeys(("outcome", "treatment"), counts(4, 1, 2, 5))
-    simulated = [
-        record(s, 1.05 + s / 10, group=f"simulation 1, n={n}, p=9", n=n, selection=selection)
-        for n in (800, 1000)
-        for s in (1, 2)
-    ]
-    real = [record(1, 1.2, group="acic2019", oracle=None), record(1, 1.2, group="ihdp", ate=None)]
-    for name, records in (("accuracy", simulated), ("timing", simulated), ("real", real)):
-        lines = [json.dumps(r) + "\n" for r in records]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
-    assert text.index("n=800") < text.index("n=1000") < text.index("## Time")
-    # Errors 0.15 and 0.25 over the oracle's 0.05; both intervals hold 1.1.
-    line = (
-        "| m | 2 | 0.200 | 0.206 | +0.200 ± 0.050 | 4.00 | 100.0 ± 19.2 % | 0.400 | 0.750 | 1.50 |"
-    )
-    assert line in text
-    assert "| m | 0.250 | 0.400 | 0.250 | 0.400 |" in text
-    # Against the population 0.1 / 2, against the rows 0.2 / 2.
-    assert "| m | 1 | 0.0500 |" in text
-    assert "| m | 1 | 0.100 |" in text
-    for picture in ("error_by_n", "coverage", "real_error", "real_coverage"):
-        assert (tmp_path / f"{picture}.png").stat().st_size > 1000
-
-
-def test_peers_are_compared_on_their_own_data_sets(tmp_path):
-    pytest.importorskip("matplotlib")
-    import report
-
-    ours = [record(s, 1.0 + s / 10, method=report.REFERENCE, n=800) for s in (1, 2, 3)]
-    peer = [record(s, 1.5, method="peer", n=800) for s in (1, 3)]
-    methods = metrics.by_method([*ours, *peer])
-    oracle, reference, there = report.reference_errors(methods)
-    assert math.isnan(oracle)
-    assert math.isnan(reference)
-    assert there == pytest.approx(0.2)  # mean of 0.1 and 0.3
-    assert report.reference_errors(metrics.by_method([ours[0], ours[2], *peer])) == []
-    alien = metrics.by_method([*ours, record(9, 1.5, method="peer")])
-    assert math.isnan(report.reference_errors(alien)[-1])
-    (tmp_path / "accuracy.jsonl").write_text(
-        "".join(json.dumps(r) + "\n" for r in [*ours, *peer]), encoding="utf-8"
-    )
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
-    assert "| method | data sets | MAE | calibrated there |" in text
-    assert "| peer | 2 | 0.500 | 0.200 |" in text
-
-
-def test_standard_errors_beside_the_spread(monkeypatch):
-    pytest.importorskip("matplotlib")
-    import report
-
-    # Errors of ± 0.1 around the population's 1.1, and one of 0.3.
-    estimates = [1.0, 1.2, 1.0, 1.4]
-    records = [
-        record(s, e, method=report.REFERENCE, se_influence=0.2) for s, e in enumerate(estimates)
-    ]
-    spread = np.std(estimates)
-    assert metrics.honesty(records, "se") == (pytest.approx(0.1 / spread), 0.75)
-    assert metrics.honesty(records, "se_influence") == (pytest.approx(0.2 / spread), 1.0)
-    assert report.standard_error_section(records) == []  # too few to tell
-    monkeypatch.setattr(report, "MIN_SETS_OF_SPREAD", 4)
-    *_, table = report.standard_error_section([*records, record(1, 5.0)])
-    assert f"| g | 4 | {0.1 / spread:.3f} | 75.0 % | {0.2 / spread:.2f} | 100.0 % |" in table
-
-
-def test_report_counts_results_of_former_recipes():
-    pytest.importorskip("matplotlib")
-    import report
-
-    now = record(1, 1.0, recipe=own.recipe_of("calibrated"))
-    assert report.recipe_note([now, record(2, 1.0, recipe="")]) == []
-    (note,) = report.recipe_note([now, record(2, 1.0, recipe="older"), record(3, 1.0, recipe="")])
-    assert "Of the package's 2 results here, 1 are" in note
-
-
-def test_report_without_results_says_what_to_run(tmp_path):
-    pytest.importorskip("matplotlib")
-    import report
-
-    with pytest.raises(FileNotFoundError, match=r"accuracy\.py"):
-        report.write_report(tmp_path)
 
 
 def real_problem(family: str, number: int) -> common.Problem:

@@ -21,8 +21,8 @@ import common  # noqa: E402
 import peers  # noqa: E402
 import support  # noqa: E402
 import support_data  # noqa: E402
-import support_report  # noqa: E402
 import support_twins  # noqa: E402
+from pages import support as support_page  # noqa: E402
 
 DATA = Path(os.environ.get("CSTONET_DATA", ROOT.parent / "shared" / "data"))
 DETERMINED = ("category", "threshold", "jointly")
@@ -226,13 +226,13 @@ def test_claims_are_counted():
         refusal(4, "SeparationError"),
         refusal(5, "TimeoutError"),
     ]
-    claims = support_report.Honesty.of(records)
+    claims = support_page.Honesty.of(records)
     assert (claims.n_sets, claims.n_failed) == (4, 1)
     assert (claims.refused, claims.not_estimable, claims.narrow_and_wrong) == (0.25, 0.25, 0.25)
-    assert math.isnan(support_report.Honesty.of([records[4]]).refused)
+    assert math.isnan(support_page.Honesty.of([records[4]]).refused)
     # The oracle's line comes from a record of another method, whose verdict is not its own.
-    assert support_report.Honesty.of([record(1, 1.5, method="oracle", estimable=False)]) == (
-        support_report.Honesty(1, 0, 0.0, 0.0, 1.0)
+    assert support_page.Honesty.of([record(1, 1.5, method="oracle", estimable=False)]) == (
+        support_page.Honesty(1, 0, 0.0, 0.0, 1.0)
     )
 
 
@@ -240,8 +240,12 @@ def test_ratios_are_over_common_data_sets():
     mine = [record(1, 1.3), record(2, 1.4), record(3, 9.0)]
     other = [record(1, 1.1), record(2, 1.2), record(4, 9.0), refusal(3, "SeparationError")]
     expected = math.sqrt((0.09 + 0.16) / (0.01 + 0.04))
-    assert support_report.rmse_ratio(mine, other) == pytest.approx(expected)
-    assert math.isnan(support_report.rmse_ratio(mine, []))
+    ratio = support_page.rmse_ratio(mine, other)
+    assert ratio.value == pytest.approx(expected)
+    # Half the relative error of the ratio of squares, by the delta method.
+    relative = np.array([0.09, 0.16]) / 0.125 - np.array([0.01, 0.04]) / 0.025
+    assert ratio.error == pytest.approx(expected * np.std(relative, ddof=1) / np.sqrt(2) / 2)
+    assert math.isnan(support_page.rmse_ratio(mine, []).value)
 
 
 def test_another_effect_takes_the_place_of_the_mean_effect():
@@ -254,32 +258,36 @@ def test_another_effect_takes_the_place_of_the_mean_effect():
         "sample_truth": 2.6,
         "oracle": [2.4, 0.2],
     }
-    seen = support_report.of_effect(record(1, 1.0, estimable=False, effects={"ATT": att}), "ATT")
+    seen = support_page.of_effect(record(1, 1.0, estimable=False, effects={"ATT": att}), "ATT")
     assert (seen["estimate"], seen["ate"], seen["sample_ate"]) == (3.0, 2.5, 2.6)
     assert seen["estimable"] is None
-    assert support_report.of_effect(record(1, 1.0), "ATT") is None
+    assert support_page.of_effect(record(1, 1.0), "ATT") is None
 
 
-def test_section_leaves_out_what_served_to_choose(tmp_path):
+def test_page_leaves_out_what_served_to_choose(tmp_path):
     ours = [record(4000 + seed, 1.0 + error) for seed, error in ((1, 0.1), (2, -0.1), (3, 0.3))]
     ols = [record(r["seed"], 1.1, method="ols", estimable=None) for r in ours]
     used = record(7, 5.0)
-    text = "\n".join(support_report.support_section([*ours, *ols, used]))
-    assert "### Thirty medium confounders, n=2000, p=100 (`thirty`)" in text
+    text = support_page.page([*ours, *ols, used], tmp_path)
+    assert "## Thirty medium confounders, n=2000, p=100 (`thirty`)" in text
     # RMSE √(0.11 / 3) against 0.1 of both others; two of three intervals hold the truth.
     (line,) = [line for line in text.splitlines() if line.startswith("| calibrated")]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells[:5] == ["calibrated", "3", "+0.10 ± 0.12", "0.191", "1.91"]
-    assert cells[5] == "1.91"
+    # The mean square's error is 0.08 / 3: by the delta method 0.08 / 3 / (2 · 0.191).
+    assert cells[:5] == ["calibrated", "3", "+0.10 ± 0.12", "0.191 ± 0.070", "1.91 ± 0.70"]
+    assert cells[5] == "1.91 ± 0.70"
     assert cells[6].startswith("66.7 ±")
-    assert cells[-1] == "33 %"
-    assert support_report.support_section([used]) == []
+    # Agresti and Coull: 3 of 7.
+    assert cells[-1] == f"33 ± {100 * math.sqrt(3 / 7 * 4 / 7 / 7):.0f} %"
+    assert "All results are of data sets that served" in support_page.page([used], tmp_path)
 
 
-def test_report_has_the_section(tmp_path):
+def test_report_has_the_page(tmp_path):
     pytest.importorskip("matplotlib")
     import report
 
     lines = [json.dumps(record(4001, 1.1)) + "\n", json.dumps(record(4002, 0.9)) + "\n"]
-    (tmp_path / support_report.FILE).write_text("".join(lines), encoding="utf-8")
-    assert "## Support" in report.write_report(tmp_path).read_text(encoding="utf-8")
+    (tmp_path / support_page.FILE).write_text("".join(lines), encoding="utf-8")
+    assert "(support.md)" in report.write_report(tmp_path).read_text(encoding="utf-8")
+    page = (tmp_path / "support.md").read_text(encoding="utf-8")
+    assert page.startswith("# Support\n")

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import Record
+from pairs import Figure
 from plots import Curve, CurvePanel, plot_curves
-from scale_data import DEFAULT, METHODS, OWN, PEERS
-from tables import markdown_table, number
+from scale_data import DEFAULT, METHODS, PEERS
+from tables import DASH, figure_text, markdown_table, number
 
 INTRODUCTION = """\
-## Cost
+# Cost
 
 Every figure is of one fit in a fresh process, on float32 arrays of covariates, after libraries and
 data are loaded (`benchmarks/scale.py`). Processor seconds are user and system time of all threads
@@ -23,8 +24,9 @@ there was when the fit began, the input included. Where there are several data s
 that was stopped says what it had used; its method was not tried on data sets with no fewer rows and
 columns ("not run"); a dash is a cell that has not been measured. The last column is the default's
 figure over that of the fastest peer which finished: below one, the default is the faster. Rows are
-drawn by simulation 2 along n and by simulation 1 along p; large data are drawn once, so that their
-errors are those of one draw. Peers: DoubleML's interactive regression model, 5 folds, with LightGBM
+drawn by simulation 2 along n and by simulation 1 along p, with seeds that served to choose options,
+too; large data are drawn once, so that their errors are those of one draw. ± is one Monte-Carlo
+standard error. Peers: DoubleML's interactive regression model, 5 folds, with LightGBM
 ("small": 100 trees of 8 leaves) or the lasso with cross-validated penalties; EconML's
 CausalForestDML, its doubly robust mean effect; stochtree's BART, 10 + 200 sweeps and 1000 draws.
 Cells of different methods were measured at different times, on two shared cores that other work
@@ -54,10 +56,9 @@ class Cells:
         values = [r[field] for r in self.done]
         return statistics.median(values) if values else math.nan
 
-    def mean_error(self, truth: Callable[[Record], float]) -> float:
+    def mean_error(self, truth: Callable[[Record], float]) -> Figure:
         """Mean distance of the estimates to what `truth` takes from a record."""
-        errors = [abs(r["estimate"] - truth(r)) for r in self.done]
-        return statistics.fmean(errors) if errors else math.nan
+        return Figure.mean_of([abs(r["estimate"] - truth(r)) for r in self.done])
 
     def text(self, field: str) -> str:
         """A figure as a cell of a table; why there is none, where there is none."""
@@ -66,7 +67,7 @@ class Cells:
         if self.stopped is not None:
             least = f"> {number(self.stopped[field])}"
             return f"{least} ({reason(self.stopped['error'])})"
-        return reason(self.records[0]["error"]) if self.records else "–"
+        return reason(self.records[0]["error"]) if self.records else DASH
 
 
 def reason(error: str) -> str:
@@ -143,10 +144,10 @@ def error_table(table: Table) -> str:
         everyone = [table.cells(size, method) for method in METHODS]
         sets = {r["seed"]: r for cells in everyone for r in cells.done}
         oracle = [abs(r["oracle"][0] - r["sample_ate"]) for r in sets.values()]
-        texts = [number(statistics.fmean(oracle)) if oracle else "–"]
+        texts = [figure_text(Figure.mean_of(oracle))]
         for cells in everyone:
             truth, best = (cells.mean_error(of) for of in (rows_effect, oracle_estimate))
-            texts.append(f"{number(truth)} ({number(best)})" if cells.done else "–")
+            texts.append(f"{figure_text(truth)} ({number(best.value)})" if cells.done else DASH)
         rows.append([label(size), str(len(sets)), *texts])
     return markdown_table(["mean error", "data sets", "oracle", *METHODS], rows)
 
@@ -187,7 +188,7 @@ def memmap_table(records: Sequence[Record]) -> str:
     rows = []
     for r in records:
         megabytes = Cells((r,)).text("peak_mb")
-        figures = [number(r[name]) if name in r else "–" for name in ("cpu", "wall")]
+        figures = [number(r[name]) if name in r else DASH for name in ("cpu", "wall")]
         rows.append([label(key(r)), r["method"], number(r["input_mb"]), *figures, megabytes])
     header = ["mapped file", "method", "file, MB", "CPU seconds", "wall", "anonymous, MB"]
     return markdown_table(header, rows) if rows else ""
@@ -249,7 +250,7 @@ def write_pictures(table: Table, folder: Path) -> list[str]:
         lines = []
         for method in METHODS:
             cells = [c for size in part.sizes() if (c := part.cells(size, method)).done]
-            points = [(cpu(c), c.mean_error(rows_effect)) for c in cells]
+            points = [(cpu(c), c.mean_error(rows_effect).value) for c in cells]
             lines += [Curve(method, sorted(points), [])] if points else []
         panels.append(CurvePanel(title, seconds, "mean |error|", lines))
     plot_curves(memory, folder / "cost_memory.png")
@@ -273,8 +274,8 @@ def _input(size: Size) -> float:
     return 4e-6 * size[1] * size[2]
 
 
-def cost_section(records: Sequence[Record], folder: Path) -> list[str]:
-    """The report's page on cost.
+def page(records: Sequence[Record], folder: Path) -> str:
+    """Tables and pictures of cost.
 
     Parameters
     ----------
@@ -282,23 +283,15 @@ def cost_section(records: Sequence[Record], folder: Path) -> list[str]:
         Results of `scale.py`.
     folder : Path
         Where the pictures go.
-
-    Returns
-    -------
-    list of str
-        Parts of the page.
     """
     starts = [r for r in records if r["group"] == "start"]
     cells = [r for r in records if r["group"] != "start"]
     mapped = [r for r in cells if r["memmap"]]
     arrays = [r for r in cells if not r["memmap"]]
     table = Table(r for r in arrays if r["jobs"] == 1)
-    commits = sorted({r["commit"] for r in records if r["method"] in OWN and r["commit"]})
     text = [INTRODUCTION]
-    if commits:
-        text.append(f"The package's own cells are those of commit {', '.join(commits)}.\n")
     if table.records:
         text += [time_table(table), memory_table(table), error_table(table)]
         text += write_pictures(table, folder)
     text += [threads_table(arrays), memmap_table(mapped), start_table(starts)]
-    return [part for part in (*text, *stopped_list(cells)) if part]
+    return "\n".join(part for part in (*text, *stopped_list(cells)) if part)

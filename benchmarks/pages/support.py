@@ -1,21 +1,32 @@
-"""Tables of the results of support.py: errors, honesty of the intervals, refusals."""
+"""The page of support.py: errors, honesty of the intervals, refusals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from common import Record
-from metrics import ORACLE, by_method, honesty, summarize
+from metrics import ORACLE, by_method, coverage_error, spread_ratio, summarize
+from pairs import Figure, paired, ratio_of_means
 from support_data import DESIGNS
 from support_twins import TWINS
-from tables import bias_text, coverage_text, markdown_table, number
+from tables import (
+    DASH,
+    bias_text,
+    coverage_text,
+    figure_text,
+    filled_table,
+    number,
+    percent_text,
+    with_error,
+)
+
+from pages.tuning import without_tuning
 
 FILE = "support.jsonl"
-# Seeds up to this one served to choose options and constants.
-LAST_TUNING_SEED = 4000
 # Least squares with everything: what errors are compared with beside the oracle's.
 LEAST_SQUARES = "ols"
 # Name of the effect in the subpopulation that `res.support()` describes.
@@ -34,6 +45,8 @@ REFUSALS = ("SeparationError", "TreatmentLeakError")
 _MIN_SETS_OF_SPREAD = 10
 
 INTRODUCTION = """\
+# Support
+
 Designs with rare arms, treatments that covariates determine, many medium or weak confounders,
 outcomes linear in everything, and twins of LaLonde's data: real covariates, treatments and
 earnings from models fitted to them. Errors and coverage are those of the population's effect,
@@ -43,8 +56,9 @@ every covariate (HC1) on the same data sets. "SE / spread" is the mean standard 
 standard deviation of the estimates. "Refused" are fits that raised `SeparationError`, "not
 estimable" those whose results say so of the ATE; "narrow and wrong" are intervals that miss the
 truth with neither. All three are shares of all data sets but those where a fit failed for another
-reason. On the twins the oracle's own weights are of no use for the ATE: most rows have
-propensities below 0.005, and its interval rests on treated units that hardly ever occur.
+reason. ± is one Monte-Carlo standard error. On the twins the oracle's own weights are of no use for
+the ATE: most rows have propensities below 0.005, and its interval rests on treated units that
+hardly ever occur.
 """
 
 
@@ -106,22 +120,21 @@ def of_effect(record: Record, name: str) -> Record | None:
     return record | figures | truths | {"estimable": None, "pehe": None}
 
 
-def rmse_ratio(records: Sequence[Record], reference: Sequence[Record]) -> float:
+def rmse_ratio(records: Sequence[Record], reference: Sequence[Record]) -> Figure:
     """RMSE over that of another method, on the data sets that both have estimates of."""
-
-    def squares(of: Sequence[Record]) -> dict[int, float]:
-        return {r["seed"]: (r["estimate"] - r["ate"]) ** 2 for r in of if "error" not in r}
-
-    mine, other = squares(records), squares(reference)
-    both = sorted(set(mine) & set(other))
-    base = sum(other[seed] for seed in both)
-    return math.sqrt(sum(mine[seed] for seed in both) / base) if base > 0 else math.nan
+    squares = ratio_of_means(paired(records, reference, _square))
+    root = math.sqrt(squares.value)
+    return Figure(root, squares.error / (2 * root) if root > 0 else math.nan)
 
 
-def spread_ratio(records: Sequence[Record]) -> float:
-    """Mean standard error over the spread of the estimates; NaN where sets are few."""
+def _square(record: Record) -> float:
+    return float((record["estimate"] - record["ate"]) ** 2)
+
+
+def spread_text(records: Sequence[Record]) -> str:
+    """Mean standard error over the spread of the estimates; a dash where sets are few."""
     done = [r for r in records if "error" not in r]
-    return honesty(done, "se")[0] if len(done) >= _MIN_SETS_OF_SPREAD else math.nan
+    return figure_text(spread_ratio(done)) if len(done) >= _MIN_SETS_OF_SPREAD else DASH
 
 
 def design_table(records: Sequence[Record]) -> str:
@@ -133,33 +146,34 @@ def design_table(records: Sequence[Record]) -> str:
     columns = {
         "method": list(methods),
         "data sets": [str(claim.n_sets) for claim in claims],
-        "failed": [str(claim.n_failed) if claim.n_failed else "–" for claim in claims],
+        "failed": [str(claim.n_failed) if claim.n_failed else DASH for claim in claims],
         "bias": [bias_text(summary) for summary in summaries],
-        "RMSE": [number(summary.rmse) for summary in summaries],
+        "RMSE": [with_error(s.rmse, s.rmse_error) for s in summaries],
         "/ oracle": _ratios(methods, oracle, ORACLE),
         "/ ols": _ratios(methods, squares, LEAST_SQUARES),
         "coverage": [coverage_text(summary) for summary in summaries],
         "width": [number(summary.width) for summary in summaries],
-        "SE / spread": [number(spread_ratio(found)) for found in methods.values()],
-        "refused": [_share(claim.refused) for claim in claims],
-        "not estimable": [_share(claim.not_estimable) for claim in claims],
-        "narrow and wrong": [_share(claim.narrow_and_wrong, zero="0 %") for claim in claims],
+        "SE / spread": [spread_text(found) for found in methods.values()],
+        "refused": [_share(claim.refused, claim.n_sets) for claim in claims],
+        "not estimable": [_share(claim.not_estimable, claim.n_sets) for claim in claims],
+        "narrow and wrong": [
+            _share(claim.narrow_and_wrong, claim.n_sets, zero="0 %") for claim in claims
+        ],
     }
-    filled = {name: cells for name, cells in columns.items() if set(cells) != {"–"}}
-    return markdown_table(list(filled), zip(*filled.values(), strict=True))
+    return filled_table(columns)
 
 
 def _ratios(methods: dict[str, list[Record]], reference: Sequence[Record], name: str) -> list[str]:
     return [
-        "–" if method == name else number(rmse_ratio(found, reference))
+        DASH if method == name else figure_text(rmse_ratio(found, reference))
         for method, found in methods.items()
     ]
 
 
-def _share(share: float, zero: str = "–") -> str:
-    if not math.isfinite(share):
-        return "–"
-    return f"{100 * share:.0f} %" if share > 0 else zero
+def _share(share: float, n_sets: int, zero: str = DASH) -> str:
+    if not share > 0:
+        return zero if n_sets else DASH
+    return percent_text(Figure(share, coverage_error(share * n_sets, n_sets)), 0)
 
 
 def support_tables(records: Sequence[Record]) -> list[str]:
@@ -169,7 +183,7 @@ def support_tables(records: Sequence[Record]) -> list[str]:
         members = [r for r in records if r["group"] == name]
         if not members:
             continue
-        text += [f"### {title[0].upper()}{title[1:]} (`{name}`)\n", design_table(members)]
+        text += [f"## {title[0].upper()}{title[1:]} (`{name}`)\n", design_table(members)]
         for effect in OTHER_EFFECTS.get(name, ()):
             found = [r for r in (of_effect(member, effect) for member in members) if r is not None]
             if any("error" not in r for r in found):
@@ -184,7 +198,17 @@ def _effect_title(effect: str, found: Sequence[Record]) -> str:
     return f"The subpopulation of `res.support()`, {100 * np.mean(shares):.0f} % of the rows"
 
 
-def support_section(records: Sequence[Record]) -> list[str]:
-    """The report's section; data sets that served to choose options are left out."""
-    fresh = [r for r in records if r["seed"] > LAST_TUNING_SEED]
-    return ["\n## Support\n", INTRODUCTION, *support_tables(fresh)] if fresh else []
+def page(records: Sequence[Record], folder: Path) -> str:  # noqa: ARG001
+    """Tables of every design; data sets that served to choose options are left out.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Results of support.py.
+    folder : Path
+        Not used: the page has no picture.
+    """
+    fresh, others = without_tuning(FILE, records)
+    if not others:
+        return f"{INTRODUCTION}\nAll results are of data sets that served to choose options.\n"
+    return "\n".join([INTRODUCTION, *support_tables(fresh)])
