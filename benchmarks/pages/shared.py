@@ -46,15 +46,22 @@ def data_set_of(record: Record) -> tuple[str, int]:
     return record["data"] if "data" in record else record["group"], record["seed"]
 
 
-def of_single_effects(records: Sequence[Record]) -> list[Record]:
-    """Results of several effects as one result per effect, in groups of their own."""
+def of_single_effects(records: Sequence[Record], *, led: bool = False) -> list[Record]:
+    """Results of several effects as one result per effect, in groups of their own.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Results of one effect stay what they are.
+    led : bool
+        Whether to take also those apart in which one effect leads the others.
+    """
     single: list[Record] = []
     for record in records:
-        if "error" in record or "estimate" in record:
+        if "error" in record or "effects" not in record or ("estimate" in record and not led):
             single.append(record)
             continue
         for name, effect in record["effects"].items():
-            oracle = effect.get("oracle")
             figures = {key: effect[key] for key in ("estimate", "se", "lower", "upper")}
             single.append(
                 record
@@ -64,11 +71,17 @@ def of_single_effects(records: Sequence[Record]) -> list[Record]:
                     "data": record["group"],
                     "ate": effect["truth"],
                     "sample_ate": effect["truth"],
-                    "oracle": None if oracle is None else [oracle, effect["oracle_se"]],
+                    "oracle": _oracle_of(effect),
                     "pehe": None,
                 }
             )
     return single
+
+
+def _oracle_of(effect: Record) -> list[float] | None:
+    """Estimate and standard error, which are either in one field or in two."""
+    oracle = effect.get("oracle")
+    return [oracle, effect["oracle_se"]] if isinstance(oracle, float) else oracle
 
 
 def summary_table(summaries: Sequence[Summary], differences: Sequence[str] = ()) -> str:

@@ -279,8 +279,14 @@ def test_refusals_and_failures_are_counted():
 
 
 def test_a_single_data_set_has_no_line():
-    (protocol,) = protocols.protocols_of({"field.jsonl": [record(1, 1.0, group="cattaneo")]})
+    (protocol,) = protocols.protocols_of({"field.jsonl": [record(1, 1.0, group="ihdp")]})
     assert headline.row_of(protocol) is None
+
+
+def test_data_without_a_truth_have_no_line():
+    seeds = [record(s, 1.0, group="cattaneo") for s in (1, 2, 3)]
+    unknown = [record(s, 1.0, sample_ate=math.nan, ate=None) for s in (4001, 4002)]
+    assert protocols.protocols_of({"field.jsonl": seeds, "accuracy.jsonl": unknown}) == []
 
 
 def several(seed: int, error: float, recipe: str = PRESENT) -> common.Record:
@@ -307,6 +313,21 @@ def test_several_effects_of_a_data_set_are_one_data_set():
     assert found.oracle.error == pytest.approx(1.5 * 0.1 / 0.15 / math.sqrt(4))
     assert found.coverage.value == 0.75
     assert found.selection["outcome"][0].value == 0.5
+
+
+def test_effects_behind_a_leading_one_are_taken_apart_where_a_line_says_so():
+    effect = {"estimate": 1.3, "se": 0.1, "lower": 1.1, "upper": 1.5, "truth": 1.0}
+    effect |= {"oracle": [1.1, 0.1]}
+    arms = [
+        record(s, 1.3, group="multi-arm", effects={"ATE[b-a]": effect, "ATE[c-a]": effect})
+        for s in (4001, 4002)
+    ]
+    found = row(arms, "field.jsonl")
+    assert (found.n_sets, found.coverage.value) == (2, 0.0)
+    # Of the arms' own truth and oracle, not of the record's.
+    assert found.oracle.value == pytest.approx(0.3 / 0.1)
+    assert len(shared.of_single_effects(arms)) == 2
+    assert len(shared.of_single_effects(arms, led=True)) == 4
 
 
 # Pages -------------------------------------------------------------------------------------------
