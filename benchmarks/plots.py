@@ -232,13 +232,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A plot of curves on two logarithmic axes, perhaps with the line y = x."""
+    """A plot of curves, or of their points alone, on two logarithmic axes, maybe with y = x."""
 
     title: str
     x: str
     y: str
     curves: Sequence[Curve]
     diagonal: bool = False
+    connected: bool = True
 
 
 def plot_curves(panels: Sequence[CurvePanel], path: Path) -> None:
@@ -249,7 +250,8 @@ def plot_curves(panels: Sequence[CurvePanel], path: Path) -> None:
     for axis, panel in zip(axes, panels, strict=True):
         for curve in panel.curves:
             style = {"color": colours[curve.method], "markersize": 5}
-            axis.plot(*_coordinates(curve.points), "o-", label=curve.method, **style)
+            look = "o-" if panel.connected else "o"
+            axis.plot(*_coordinates(curve.points), look, label=curve.method, **style)
             axis.plot(*_coordinates(curve.bounds), "^", fillstyle="none", **style)
         axis.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, xscale="log", yscale="log")
         if panel.diagonal:

@@ -252,7 +252,8 @@ def write_pictures(table: Table, folder: Path) -> list[str]:
             cells = [c for size in part.sizes() if (c := part.cells(size, method)).done]
             points = [(cpu(c), c.mean_error(rows_effect).value) for c in cells]
             lines += [Curve(method, sorted(points), [])] if points else []
-        panels.append(CurvePanel(title, seconds, "mean |error|", lines))
+        # Errors of one to three draws: a line from size to size would show noise.
+        panels.append(CurvePanel(title, seconds, "mean |error|", lines, connected=False))
     plot_curves(memory, folder / "cost_memory.png")
     plot_curves(panels, folder / "cost_error.png")
     return [
