@@ -1,7 +1,9 @@
 """Run every vignette and render it, with its output, to HTML.
 
 Usage: ``python vignettes/render.py [output folder] [name ...]``; without names, all of them.
-A vignette that raises stops the rendering: a document that does not run is a failed test.
+A vignette that raises stops the rendering: a document that does not run is a failed test. Only
+`SystemExit` is no failure: a vignette raises it to say what it lacks, such as data that are not
+part of the repository, and its page ends there, with that sentence.
 """
 
 from __future__ import annotations
@@ -13,24 +15,47 @@ from pathlib import Path
 
 import jupytext
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
 FOLDER = Path(__file__).resolve().parent
 
 
-def render(source: Path, output: Path) -> str:
-    """Write output/<name>.html and give the vignette's title."""
+def end_at_exit(notebook: NotebookNode) -> str:
+    """Cut a notebook off after the cell that raised `SystemExit`, and give its sentence.
+
+    The cell shows the sentence in place of the traceback.
+    """
+    for position, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and output.ename == "SystemExit":
+                cell.outputs = [new_output("stream", name="stdout", text=output.evalue)]
+                notebook.cells = notebook.cells[: position + 1]
+                return str(output.evalue)
+    raise ValueError("no cell of this notebook raised SystemExit")
+
+
+def render(source: Path, output: Path) -> tuple[str, str | None]:
+    """Write output/<name>.html; give the vignette's title, and what it lacks, if anything."""
     notebook = jupytext.read(source, fmt="py:percent")
     # The kernel that the running environment installed, whatever the reader's Jupyter has.
     client = NotebookClient(
         notebook, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
     )
-    client.execute()
+    lacks = None
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        if error.ename != "SystemExit":
+            raise
+        lacks = end_at_exit(notebook)
     first_line = next(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     title = first_line.splitlines()[0].lstrip("# ")
     body, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": title}})
     (output / f"{source.stem}.html").write_text(body, encoding="utf-8")
-    return title
+    return title, lacks
 
 
 def write_index(titles: dict[str, str], output: Path) -> None:
@@ -52,8 +77,10 @@ def main(arguments: list[str]) -> None:
     titles = {}
     for name in names:
         start = time.perf_counter()
-        titles[name] = render(FOLDER / f"{name}.py", output)
+        titles[name], lacks = render(FOLDER / f"{name}.py", output)
         print(f"{output / name}.html  ({time.perf_counter() - start:.0f} s)", flush=True)
+        if lacks is not None:
+            print(f"  not run to its end: {lacks}", flush=True)
     write_index(titles, output)
 
 
