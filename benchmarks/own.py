@@ -21,7 +21,7 @@ from cstonet.settings.options import FitOptions, TrainingOptions
 from cstonet.settings.presets import PRESETS, preset
 
 # Raised whenever the same options come to give other results: these are then computed anew.
-METHOD = 4
+METHOD = 5
 
 
 # What a method's name may change of its preset, as in "calibrated/folds=1/temperature=0".

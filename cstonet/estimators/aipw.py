@@ -197,7 +197,7 @@ def _potential_outcome_means(
             imbalance += linear.moments(units.rows, arm_weights(units, units.propensity))
             everyone = units.unit_weights[:, None, None] * np.eye(levels)
             imbalance -= linear.expected(units.rows, everyone)
-    means = total / n
+    means, imbalance = total / n, imbalance / n
     covariance, influence = PomCovariance(variance, levels), np.empty((n, len(contrasts)))
     spread = WeightSpread(len(contrasts))
     for units in unit_blocks(nuisances, clip, linear):
@@ -206,10 +206,14 @@ def _potential_outcome_means(
         error = units.y[:, None] - units.mu
         noise = weights * error
         if linear is not None:
-            weights = weights - linear.shift(units.rows, imbalance / n)
+            weights = weights - linear.shift(units.rows, imbalance)
             error = linear.error[units.rows, None]
-            noise = weights * linear.residual[units.rows, None]
-        covariance.add(signal, weights * error)
+            held = linear.held(units.rows, imbalance)
+            noise = weights * linear.residual[units.rows, None] + held
+        covariance.add(signal, weights * error if linear is None else weights * error + held)
         influence[units.rows] = (signal + noise) @ contrasts.T
         spread.add(weights @ contrasts.T)
-    return _Means(means, covariance.value(n), influence, spread.freedom(), n_clipped)
+    value = covariance.value(n)
+    if linear is not None:
+        value = value + linear.missed(imbalance)
+    return _Means(means, value, influence, spread.freedom(), n_clipped)

@@ -11,6 +11,13 @@ total weights, those of the propensities minus what the slopes take from them, s
 arm and give every z the mean z̄. The slopes' own error is in the influence function. Slopes are
 common to the arms; those of covariates that a model found differ between arms, if every arm has
 rows enough, so that potential-outcome means are right, too, where effects depend on them.
+
+What is left for slopes is what the models have missed, so it cannot be large. A ridge says how
+large: with ridge λ every unit brings λ pseudo-observations of a slope of zero for each term, in
+units of its spread, and a slope is taken for a draw of variance s²/(n λ), that is of 1/√λ standard
+errors of a slope that has no neighbours. Directions in which the treatment leaves hardly any
+variation then no longer decide the estimate; what the ridge leaves of the imbalance there counts in
+the variance, with slopes of just this size.
 """
 
 from __future__ import annotations
@@ -59,8 +66,9 @@ class LinearTerms:
         Number L of arms.
     received : (n,) int
         Treatments as codes.
-    weights : (n,) float64
-        Those of the regression: w_i / p̂_A(x_i), or what an estimator has in its place.
+    counted, weights : (n,) float64
+        Weights of the units, and those of the regression: w_i / p̂_A(x_i), or what an estimator has
+        in its place.
     coefficients : (L + k + (L-1) d,) float64
         Of D.
     inverse : (width, width) float64
@@ -68,6 +76,10 @@ class LinearTerms:
     residual, error : (n,) float64
         What D leaves of y - μ̂_A(x), and the same over √(1 - leverage): a residual is smaller than
         the error it stands for.
+    ridge : float
+        λ.
+    noise : float
+        s², the variance of a slope's moment over the weight that it rests on.
     """
 
     columns: Columns
@@ -76,11 +88,14 @@ class LinearTerms:
     by_arm: IntArray
     levels: int
     received: IntArray
+    counted: FloatArray
     weights: FloatArray
     coefficients: FloatArray
     inverse: FloatArray
     residual: FloatArray
     error: FloatArray
+    ridge: float
+    noise: float
 
     @property
     def width(self) -> int:
@@ -133,11 +148,41 @@ class LinearTerms:
         Returns
         -------
         (m, c) float64
-            The weights minus these are the total weights: their imbalance is zero.
+            The weights minus these are the total weights: their imbalance is zero without ridge.
         """
         pull = self.inverse @ imbalance
         shift: FloatArray = self.weights[rows, None] * (self.regressors(rows) @ pull)
         return shift
+
+    def held(self, rows: slice, imbalance: FloatArray) -> FloatArray:
+        """What the ridge adds to the influence values of an estimator, for some units, (m, c).
+
+        A unit moves the coefficients by inverse · (w D e - λ_i γ̂), whose mean is zero; `shift` has
+        the first part of it. Its λ_i is λ times its own weight, and w̄ times what it adds to the
+        variance of the terms, whose units the ridge is in.
+        """
+        if self.ridge == 0:
+            return np.zeros((rows.stop - rows.start, imbalance.shape[1]))
+        pull = self.inverse @ imbalance
+        by_coefficient = self.coefficients[:, None] * pull
+        _, common, own = self._parts(by_coefficient)
+        by_column = common.copy()
+        by_column[self.by_arm] += own.sum(axis=1)
+        spread = self._terms(rows) ** 2 - 1
+        held: FloatArray = self.weights[rows, None] * by_column.sum(axis=0)
+        held += self.weights.mean() * self.counted[rows, None] * (spread @ by_column)
+        return self.ridge * held
+
+    def missed(self, imbalance: FloatArray) -> FloatArray:
+        """Covariance (c, c) of what the ridge leaves, for slopes as large as it says.
+
+        The total weights leave the imbalance λ w̄ (inverse · imbalance) in the terms, and slopes
+        are draws of variance s²/(n λ w̄).
+        """
+        pull = (self.inverse @ imbalance)[self.levels :]
+        scale = self.noise * self.ridge * float(self.weights.mean()) / len(self.weights)
+        covariance: FloatArray = scale * pull.T @ pull
+        return covariance
 
     def regressors(self, rows: slice) -> FloatArray:
         """D of some units, shape (m, width)."""
@@ -147,9 +192,10 @@ class LinearTerms:
         return (self.columns[rows] - self.center) / self.scale
 
     def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Coefficients of arms (L,), common terms (k,), and terms by arm (d, L-1)."""
+        """Values (width, …) of arms (L, …), common terms (k, …) and terms by arm (d, L-1, …)."""
         arms, common, own = np.split(values, [self.levels, self.levels + len(self.center)])
-        return arms, common, own.reshape(self.levels - 1, -1).T
+        by_arm = own.reshape(self.levels - 1, len(self.by_arm), *values.shape[1:])
+        return arms, common, by_arm.swapaxes(0, 1)
 
 
 def linear_terms(
@@ -197,14 +243,19 @@ def linear_terms(
         weighted = regressors * weights[rows, None]
         gram += weighted.T @ regressors
         moment += weighted.T @ residual[rows]
+    information = float(np.trace(gram[levels:, levels:]))
+    slopes = np.arange(levels, width)
+    gram[slopes, slopes] += nuisances.ridge * weights.sum()
     inverse = np.asarray(np.linalg.pinv(gram / n, rcond=_RANK_TOLERANCE, hermitian=True))
     coefficients = inverse @ moment / n
-    error = np.empty(n)
+    error, squares = np.empty(n), 0.0
     for rows in row_blocks(n, width):
         regressors = terms(rows)
         residual[rows] -= regressors @ coefficients
         leverage = weights[rows] * np.sum((regressors @ inverse) * regressors, axis=1) / n
         error[rows] = residual[rows] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREEDOM))
+        sizes = np.sum(regressors[:, levels:] ** 2, axis=1)
+        squares += float((weights[rows] * error[rows]) ** 2 @ sizes)
     return LinearTerms(
         columns=z,
         center=center,
@@ -212,11 +263,14 @@ def linear_terms(
         by_arm=by_arm,
         levels=levels,
         received=nuisances.treatment,
+        counted=counted,
         weights=weights,
         coefficients=coefficients,
         inverse=inverse,
         residual=residual,
         error=error,
+        ridge=nuisances.ridge,
+        noise=squares / information if information > 0 else 0.0,
     )
 
 

@@ -81,6 +81,8 @@ class Nuisances:
         in the models. None: not even the arms have intercepts of their own.
     found : (f,) int
         Which of these columns a model found.
+    ridge : float
+        How firmly slopes are held at zero, see `cstonet.estimators.linear_terms`; 0: not at all.
 
     Raises
     ------
@@ -98,6 +100,7 @@ class Nuisances:
     fold: IntArray
     linear: Columns | None = None
     found: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    ridge: float = 0.0
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -149,6 +152,7 @@ class Nuisances:
             fold=self.fold[places],
             linear=None if linear is None else _rows_of(linear, chosen),
             found=self.found,
+            ridge=self.ridge,
         )
 
     def _check_shapes(self) -> None:

@@ -78,14 +78,18 @@ def estimate_target(
         if linear is not None:
             weights = weights - linear.shift(units.rows, look.imbalance)
             residual, error = linear.residual[units.rows], linear.error[units.rows]
+            signal = signal + linear.held(units.rows, look.imbalance)[:, 0]
         influence[units.rows] = (signal + weights[:, 0] * residual) / share
         squares += float(np.sum(((signal + weights[:, 0] * error) / share) ** 2))
         spread.add(weights)
+    variance = squares / n / n
+    if linear is not None:
+        variance += float(linear.missed(look.imbalance)[0, 0]) / share**2
     return Effects(
         names=(name,),
         n_contrasts=1,
         estimates=np.array([estimate]),
-        covariance=np.array([[squares / n / n]]),
+        covariance=np.array([[variance]]),
         influence=influence[:, None],
         n_clipped=look.n_clipped,
         clip=clip,

@@ -11,6 +11,9 @@ from cstonet.settings.options import FitOptions, SearchOptions, VarianceChoice, 
 # Least propensity in shares of its arm: a weight of more than fifty times the arm's mean weight is
 # cut. And that of a dose's densities or of mediators' arms, in plain numbers.
 SHARE_CLIP, DENSITY_CLIP = 0.02, 0.01
+# How firmly slopes are held at zero: as if each were drawn with √10 of its standard errors. What is
+# larger, the models find.
+SLOPE_RIDGE = 0.1
 
 
 def backbone_of(options: FitOptions, obstacle: str | None) -> bool:

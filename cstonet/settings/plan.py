@@ -18,7 +18,13 @@ from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import Clip
 from cstonet.estimators.targets import Target
 from cstonet.settings.availability import check_estimand, kept
-from cstonet.settings.estimator_plan import adjustment, backbone_of, clip_of, influence_only
+from cstonet.settings.estimator_plan import (
+    SLOPE_RIDGE,
+    adjustment,
+    backbone_of,
+    clip_of,
+    influence_only,
+)
 from cstonet.settings.options import (
     Activation,
     FitOptions,
@@ -150,6 +156,8 @@ class Plan:
         Whether there are linear parts of treatment and outcome.
     keep
         Names of the covariates that all models hold.
+    slope_ridge
+        How firmly the estimator's slopes are held, see :mod:`cstonet.estimators.linear_terms`.
     screen, starts, ensemble, folds, repeats, seed, validation_fraction, estimand, clip, variance,
     outlier_limit, pack_bytes, imputations, candidates, neighbours
         See :class:`cstonet.settings.options.FitOptions`.
@@ -172,6 +180,7 @@ class Plan:
     keep: tuple[str, ...]
     estimand: Target
     clip: Clip
+    slope_ridge: float
     variance: VarianceKind
     outlier_limit: float
     pack_bytes: int
@@ -283,6 +292,7 @@ def make_plan(problem: Problem, options: FitOptions, *, preset: str, seed: int) 
         keep=kept(options),
         estimand=options.estimand,
         clip=clip_of(options, problem.shares),
+        slope_ridge=SLOPE_RIDGE,
         variance=variance,
         outlier_limit=options.outlier_limit,
         pack_bytes=_pack_bytes(options, problem.rows),

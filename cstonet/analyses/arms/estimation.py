@@ -102,6 +102,7 @@ def arms_nuisances(
             fold=fold_labels(labels),
             linear=linear if plan.adjusts_by_slopes else None,
             found=np.flatnonzero(np.isin(columns, found)),
+            ridge=plan.slope_ridge,
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])

@@ -31,9 +31,12 @@ _SLOPES = (
     "(all covariates if there are four effective rows for each coefficient, otherwise those found "
     "by a model; those found have slopes by arm if every arm has ten effective rows for each), and "
     "what this explains joined the outcome model, so that the estimator's total weights balance "
-    "these covariates exactly; the error of the slopes is in the influence function. With respect "
-    "to effects of the covariates that are linear and, unless a model found the covariate, alike "
-    "in all arms, the estimator is thus right whatever the propensities are."
+    "these covariates. A ridge holds the slopes as if each were drawn with {spread} of its "
+    "standard errors, since what is larger the models find; the error of the slopes is in the "
+    "influence function, and the imbalance that the ridge leaves counts in the variance with "
+    "slopes of that size. With respect to effects of the covariates that are linear and, unless a "
+    "model found the covariate, alike in all arms, the estimator is thus right whatever the "
+    "propensities are, up to what that variance allows for."
 )
 _BACKBONE = (
     "Linear parts. Beside the networks, every fold has penalised regressions of treatment "
@@ -147,7 +150,7 @@ def _estimator_paragraph(results: ArmsResults) -> str:
         "treatment model is."
     )
     if results.plan.adjusts_by_slopes:
-        text += _SLOPES
+        text += _SLOPES.format(spread=f"{results.plan.slope_ridge**-0.5:.1f}")
     if name != "ATE":
         text += " " + _TARGETED.format(name=name, population=population(arms, name))
     return text

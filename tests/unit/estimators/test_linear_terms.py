@@ -54,6 +54,12 @@ def nuisances(request) -> Nuisances:
     return made
 
 
+@pytest.fixture(params=[0.0, 0.4])
+def held(nuisances, request) -> Nuisances:
+    """The same, slopes free or held by a ridge that takes about a fifth of each."""
+    return replace(nuisances, ridge=request.param)
+
+
 def estimate(nuisances, variance="influence"):
     return estimate_effects(
         nuisances,
@@ -156,21 +162,21 @@ def test_total_weights_have_no_imbalance(nuisances):
     np.testing.assert_allclose(left / N, 0, atol=1e-10)
 
 
-def test_an_outcome_moves_the_means_by_its_total_weight(nuisances):
+def test_an_outcome_moves_the_means_by_its_total_weight(held):
     """The estimates are linear in y, so that a difference quotient has no error but rounding."""
-    total, _ = total_weights(nuisances)
-    levels, before = nuisances.n_levels, estimate(nuisances).estimates
+    total, _ = total_weights(held)
+    levels, before = held.n_levels, estimate(held).estimates
     for i in range(0, N, 15):
-        y = nuisances.y.copy()
+        y = held.y.copy()
         y[i] += 1.0
-        moved = (estimate(replace(nuisances, y=y)).estimates - before)[levels - 1 :]
+        moved = (estimate(replace(held, y=y)).estimates - before)[levels - 1 :]
         np.testing.assert_allclose(moved, total[i] / N, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_an_outcome_moves_an_effect_by_its_total_weight(nuisances, name):
+def test_an_outcome_moves_an_effect_by_its_total_weight(held, name):
     """Also without linear terms: the effect is linear in y either way."""
-    for given in (nuisances, replace(nuisances, linear=None, found=nuisances.found[:0])):
+    for given in (held, replace(held, linear=None, found=held.found[:0])):
         total = weights_of_effect(given, name, (1, 0), clip=CLIP)
         before = target(given, name).estimates[0]
         for i in range(0, N, 15):
@@ -192,25 +198,25 @@ def test_total_weights_of_an_effect_compare_alike_populations(nuisances, name):
 
 
 @every_estimator
-def test_influence_is_the_derivative_by_the_units_weights(nuisances, name):
+def test_influence_is_the_derivative_by_the_units_weights(held, name):
     """Each unit's weight moves the estimate by its influence value over n, exactly."""
-    step, weights = 1e-5, nuisances.unit_weights
-    nuisances = replace(nuisances, weights=weights)
-    influence = ESTIMATORS[name](nuisances).influence
+    step, weights = 1e-5, held.unit_weights
+    held = replace(held, weights=weights)
+    influence = ESTIMATORS[name](held).influence
     for i in range(0, N, 10):
         moved = []
         for sign in (1, -1):
             changed = weights.copy()
             changed[i] += sign * step
-            moved.append(ESTIMATORS[name](replace(nuisances, weights=changed)).estimates)
+            moved.append(ESTIMATORS[name](replace(held, weights=changed)).estimates)
         slope = N * (moved[0] - moved[1]) / (2 * step)
         # Rounding of about 1e-15 n / 1e-5; the next term of the series is of order 1e-10.
         np.testing.assert_allclose(slope, influence[i] / weights[i], rtol=1e-6, atol=1e-7)
 
 
 @every_estimator
-def test_influence_averages_to_zero(nuisances, name):
-    influence = ESTIMATORS[name](nuisances).influence
+def test_influence_averages_to_zero(held, name):
+    influence = ESTIMATORS[name](held).influence
     np.testing.assert_allclose(influence.mean(axis=0), 0, atol=1e-12)
 
 
@@ -300,6 +306,102 @@ def test_errors_allow_for_the_fitted_slopes():
     # error would be 12 % too small.
     ratio = np.mean(errors) / np.std(estimates)
     assert 1 - 3 * 0.035 < ratio < 1 + 3 * 0.035
+
+
+# Slopes that are held -----------------------------------------------------------------------------
+
+
+class HeldTwin:
+    """Least squares with pseudo-observations of slopes of zero, by numpy's own solver."""
+
+    def __init__(self, nuisances: Nuisances) -> None:
+        n, codes, levels = nuisances.n, nuisances.treatment, nuisances.n_levels
+        rows, w = np.arange(n), nuisances.unit_weights
+        spread = np.sqrt(np.cov(nuisances.linear.T, aweights=w, ddof=0).diagonal())
+        units = np.concatenate([np.ones(levels), spread, *[spread[nuisances.found]] * (levels - 1)])
+        design = regressors(nuisances, codes) / units
+        weights = w / clip_propensity(nuisances.propensity, CLIP).values[rows, codes]
+        left = nuisances.y - nuisances.mu[rows, codes]
+        penalty = np.sqrt(nuisances.ridge * weights.sum()) * np.eye(design.shape[1])[levels:]
+        root = np.sqrt(weights)
+        stacked = np.vstack([root[:, None] * design, penalty])
+        answers = np.concatenate([root * left, np.zeros(len(penalty))])
+        beta = np.linalg.lstsq(stacked, answers, rcond=None)[0]
+        every = [regressors(nuisances, np.full(n, a)) / units for a in range(levels)]
+        self.mu = nuisances.mu + np.column_stack([d @ beta for d in every])
+        arms = np.eye(levels)[codes] * weights[:, None]
+        correction = arms * (nuisances.y - self.mu[rows, codes])[:, None]
+        self.means = (w[:, None] * self.mu + correction).mean(axis=0)
+        inverse = np.linalg.inv(stacked.T @ stacked)
+        leverage = weights * np.sum(design @ inverse * design, axis=1)
+        error = (left - design @ beta) / np.sqrt(1 - leverage)
+        imbalance = design.T @ arms - np.column_stack([w @ d for d in every])
+        pull = inverse @ imbalance
+        total = arms - weights[:, None] * (design @ pull)
+        # A unit brings its pseudo-observations, and moves the units that they are in.
+        shares = np.eye(3)[np.concatenate([np.arange(3), *[nuisances.found] * (levels - 1)])]
+        products = shares.T @ (beta[levels:, None] * pull[levels:])
+        z = design[:, levels : levels + 3]
+        moves = weights[:, None] + weights.mean() * w[:, None] * (z**2 - 1)
+        added = nuisances.ridge * moves @ products
+        moved = w[:, None] * (self.mu - self.means) + total * error[:, None] + added
+        # What total weights leave of the imbalance, for slopes of variance s² / (n λ w̄).
+        remains = (design.T @ total - np.column_stack([w @ d for d in every]))[levels:] / n
+        sizes = np.sum(design[:, levels:] ** 2, axis=1)
+        noise = np.sum((weights * error) ** 2 * sizes) / np.sum(weights * sizes)
+        slope = noise / (n * nuisances.ridge * weights.mean())
+        self.covariance = moved.T @ moved / n**2 + slope * remains.T @ remains
+
+
+def test_held_slopes_are_those_of_pseudo_observations(nuisances):
+    held = replace(nuisances, ridge=0.4)
+    found, twin, levels = estimate(held), HeldTwin(held), nuisances.n_levels
+    np.testing.assert_allclose(found.estimates[levels - 1 :], twin.means, **TWIN)
+    covariance = found.covariance[levels - 1 :, levels - 1 :]
+    np.testing.assert_allclose(covariance, twin.covariance, rtol=1e-9)
+
+
+def test_a_ridge_leads_from_free_slopes_to_none(nuisances):
+    levels = nuisances.n_levels
+    free, none = nuisances, replace(nuisances, linear=np.empty((N, 0)), found=nuisances.found[:0])
+    for ridge, limit in ((1e-9, free), (1e8, none)):
+        found = estimate(replace(nuisances, ridge=ridge))
+        # Off by about the ridge, or by its inverse, times some hundred units of the terms.
+        np.testing.assert_allclose(found.estimates, estimate(limit).estimates, rtol=1e-5)
+        np.testing.assert_allclose(found.covariance, estimate(limit).covariance, rtol=1e-5)
+    # A slope of zero is a claim of no size: the more it is held, the smaller what it may hide.
+    weak, firm = (linear_terms(replace(nuisances, ridge=r), CLIP) for r in (1.0, 1e6))
+    some = np.ones((weak.width, levels))
+    assert np.trace(firm.missed(some)) < 1e-3 * np.trace(weak.missed(some))
+
+
+def test_errors_allow_for_slopes_of_the_size_that_the_ridge_says():
+    """Slopes drawn as the ridge assumes, of covariates that decide most of the treatment."""
+    rng = np.random.default_rng(11)
+    n, k, ridge = 300, 40, 0.5
+    estimates, errors = [], []
+    for _ in range(400):
+        z = rng.normal(size=(n, k))
+        p = 1 / (1 + np.exp(-1.5 * z[:, :10].sum(axis=1) / np.sqrt(10)))
+        treatment = (rng.random(n) < p).astype(np.int64)
+        # Standard errors of slopes are 1/√n, the weights 2 on average.
+        gamma = rng.normal(0, 1 / np.sqrt(n * ridge), k)
+        nuisances = Nuisances(
+            y=z @ gamma + rng.normal(size=n),
+            treatment=treatment,
+            mu=np.zeros((n, 2)),
+            propensity=np.full((n, 2), 0.5),
+            weights=None,
+            fold=np.zeros(n, dtype=np.int64),
+            linear=z,
+            ridge=ridge,
+        )
+        effects = estimate(nuisances)
+        estimates.append(effects.estimates[0])
+        errors.append(effects.standard_errors[0])
+    # The spread of 400 estimates has a standard error of 3.5 %.
+    spread = np.sqrt(np.mean(np.square(estimates)))
+    assert 1 - 3 * 0.035 < np.mean(errors) / spread < 1 + 3 * 0.035
 
 
 # Slopes that rows allow ---------------------------------------------------------------------------
