@@ -83,9 +83,7 @@ print(f"difference of the arms' risks: {crude:.3f} (standard error {crude_error:
 # assessed (mx) is a level of its own, as it is frequent.
 
 # %%
-race = usable["race.1"].replace(
-    {"black or african american": "black", "american indian or alaska native": "asian"}
-)
+shorter = {"black or african american": "black", "american indian or alaska native": "asian"}
 kind = usable["histological_type"]
 clinical = pd.DataFrame(
     {
@@ -99,7 +97,7 @@ clinical = pd.DataFrame(
         "M": usable["pathology_M_stage"].replace({"cm0 (i+)": "m0"}),
         "lobular": (kind == "infiltrating lobular carcinoma").astype(float),
         "other_type": (~kind.str.contains("ductal|lobular", na=False)).astype(float),
-        "race": race,
+        "race": usable["race.1"].replace(shorter),
     }
 )
 numbers = ["age", "year", "nodes", "T", "N", "lobular", "other_type"]
@@ -108,15 +106,12 @@ clinical.groupby("radiation")[numbers].mean().round(2).T
 # %%
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.1))
 decade = (clinical["age"] // 10 * 10).clip(30, 80)
-for ax, (name, values) in zip(
-    axes,
-    {
-        "age, in tens (30: below 40)": decade,
-        "N stage": clinical["N"],
-        "T stage": clinical["T"],
-    }.items(),
-    strict=True,
-):
+kinds = {
+    "age in decades (30: below 40)": decade,
+    "N stage": clinical["N"],
+    "T stage": clinical["T"],
+}
+for ax, (name, values) in zip(axes, kinds.items(), strict=True):
     groups = clinical.groupby(values)
     treated = groups["radiation"].agg(lambda arm: 100 * (arm == "yes").mean())
     dead = 100 * groups["death"].mean()
@@ -150,31 +145,37 @@ print(
 # the networks, so that it balances only what a model found. With the clinical covariates alone:
 
 # %%
-FORMULA = "death ~ radiation | ."
 CLINICAL = " + ".join(covariates)
 
 
+def estimate(data, missing="drop", seed=1, **options):
+    """The fit that everything below uses."""
+    return cs.fit("death ~ radiation | .", data, missing=missing, seed=seed, **options)
+
+
 def line(fit):
-    """What the tables below say about a fit."""
+    """What the tables below say about a fit; of kept covariates, not that they were found."""
     low, high = fit.conf_int().loc["ATE"]
-    found = fit.selection["treatment"] | fit.selection["outcome"]
-    return {
-        "ATE": round(fit.params["ATE"], 4),
-        "std err": round(fit.bse["ATE"], 4),
-        "low": round(low, 3),
-        "high": round(high, 3),
+    found = fit.selection.query("treatment or outcome").index.difference(fit.kept)
+    figures = {"ATE": fit.params["ATE"], "std err": fit.bse["ATE"], "low": low, "high": high}
+    return {name: round(value, 4) for name, value in figures.items()} | {
         "patients": fit.nobs,
-        "found": ", ".join(name for name in fit.selection.index[found] if name not in fit.kept),
+        "found": ", ".join(found),
         "largest imbalance": round(fit.largest_imbalance.after, 2),
     }
 
 
+def table_of(fits):
+    """One line per fit."""
+    return pd.DataFrame({name: line(fit) for name, fit in fits.items()}).T
+
+
 fits = {
-    "clinical": cs.fit(FORMULA, clinical, missing="drop", seed=1),
-    "clinical, imputed": cs.fit(FORMULA, clinical, missing="mar", seed=1),
-    "clinical kept, imputed": cs.fit(FORMULA, clinical, missing="mar", keep=CLINICAL, seed=1),
+    "clinical": estimate(clinical),
+    "clinical, imputed": estimate(clinical, "mar"),
+    "clinical kept, imputed": estimate(clinical, "mar", keep=CLINICAL),
 }
-pd.DataFrame({name: line(fit) for name, fit in fits.items()}).T
+table_of(fits)
 
 # %% [markdown]
 # `keep=` holds covariates in all models, whether or not the search would find them. With imputation it
@@ -196,7 +197,7 @@ print(fits["clinical"].summary())
 
 # %%
 everything = pd.concat([clinical, genes.loc[clinical.index].astype(float)], axis=1)
-fits["clinical + 6000 genes"] = cs.fit(FORMULA, everything, missing="drop", seed=1)
+fits["clinical + 6000 genes"] = estimate(everything)
 print(fits["clinical + 6000 genes"].summary())
 
 # %% [markdown]
@@ -207,8 +208,7 @@ print(fits["clinical + 6000 genes"].summary())
 # covariates, and the genes compete for what is left.
 
 # %%
-kept = cs.fit(FORMULA, everything, missing="drop", keep=CLINICAL, seed=1)
-fits["clinical kept + 6000 genes"] = kept
+kept = fits["clinical kept + 6000 genes"] = estimate(everything, keep=CLINICAL)
 print(kept.summary())
 
 # %% [markdown]
@@ -216,13 +216,9 @@ print(kept.summary())
 # training rows; kept covariates are not up for screening.
 
 # %%
-fits["clinical + genes, 100 screened"] = cs.fit(
-    FORMULA, everything, missing="drop", screen=100, seed=1
-)
-fits["clinical kept + genes, 100 screened"] = cs.fit(
-    FORMULA, everything, missing="drop", screen=100, keep=CLINICAL, seed=1
-)
-pd.DataFrame({name: line(fit) for name, fit in fits.items()}).T
+fits["clinical + genes, 100 screened"] = estimate(everything, screen=100)
+fits["clinical kept + genes, 100 screened"] = estimate(everything, screen=100, keep=CLINICAL)
+table_of(fits)
 
 # %% [markdown]
 # ## Which genes?
@@ -237,20 +233,19 @@ choices = {
     "clinical kept + 6000 genes": (everything, {"keep": CLINICAL}),
     "clinical + genes, 100 screened": (everything, {"screen": 100}),
 }
-seeds = {name: [line(fits[name])] for name in choices}
-for name, (data, options) in choices.items():
-    for seed in (2, 3, 4):
-        fit = cs.fit(FORMULA, data, missing="drop", seed=seed, **options)
-        seeds[name].append(line(fit))
-by_seed = pd.DataFrame(
-    {(name, seed): row for name, rows in seeds.items() for seed, row in enumerate(rows, start=1)}
-).T.rename_axis(["covariates", "seed"])
+by_seed = table_of(
+    {
+        (name, seed): estimate(data, seed=seed, **options)
+        for name, (data, options) in choices.items()
+        for seed in (1, 2, 3, 4)
+    }
+).rename_axis(["covariates", "seed"])
 by_seed[["ATE", "std err", "found"]]
 
 # %%
-spread = by_seed["ATE"].astype(float).groupby("covariates").std()
-error = by_seed["std err"].astype(float).groupby("covariates").mean()
-(spread / error).loc[list(choices)].round(2).rename("spread over seeds / standard error")
+figures = by_seed[["ATE", "std err"]].astype(float).groupby("covariates", sort=False)
+ratio = figures["ATE"].std() / figures["std err"].mean()
+ratio.round(2).rename("spread over seeds / standard error").to_frame()
 
 # %% [markdown]
 # The paper lists fourteen genes as most frequently selected. Those of them that are among the 6000 at hand,
@@ -259,12 +254,11 @@ error = by_seed["std err"].astype(float).groupby("covariates").mean()
 # %%
 listed = ["ACMSD", "AKAP2", "ALDH3A2", "ALG1", "ALMS1P", "ANKLE1", "ANKRD54", "AQP7P1", "AZI1"]
 listed += ["B4GALT1", "B4GALT2", "BCL6B", "C10orf47", "C10orf72"]
-names = kept.selection.index.to_series().str.rsplit("_", n=1).str[0]
-here = kept.selection.loc[names.isin(listed).to_numpy()]
+symbols = genes.columns.str.rsplit("_", n=1).str[0]
+here = kept.selection.loc[genes.columns[symbols.isin(listed)]]
 here[["treatment_count", "outcome_count"]].assign(supports=kept.n_supports)
 
 # %%
-symbols = genes.columns.str.rsplit("_", n=1).str[0]
 share = np.mean(symbols.str.lower() <= max(listed).lower())
 print(f"{100 * share:.0f} % of the gene names come no later in the alphabet than {max(listed)}")
 print(f"chance that fourteen genes drawn at random all do: {share ** len(listed):.0e}")
@@ -297,24 +291,18 @@ print(kept.support())
 # %%
 balance = kept.balance()
 is_gene = balance.index.isin(genes.columns)
-counts = complete["radiation"].value_counts()
-by_chance = np.sqrt((1 / counts).sum())
+by_chance = np.sqrt((1 / complete["radiation"].value_counts()).sum())
 largest = by_chance * np.sqrt(2 * np.log(is_gene.sum()))
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.2))
 bins = np.linspace(-0.4, 0.4, 61)
-for column, label, color in (
-    ("smd_before", "before", "tab:orange"),
-    ("smd_after", "after", "tab:blue"),
-):
-    axes[0].hist(balance.loc[is_gene, column], bins, alpha=0.5, color=color, label=label)
+known, place = balance[~is_gene], np.arange((~is_gene).sum())
+for label, color in {"before": "tab:orange", "after": "tab:blue"}.items():
+    axes[0].hist(balance.loc[is_gene, f"smd_{label}"], bins, alpha=0.5, color=color, label=label)
+    axes[1].scatter(known[f"smd_{label}"], place, color=color)
 curve = np.exp(-0.5 * (bins / by_chance) ** 2) / (by_chance * np.sqrt(2 * np.pi))
 axes[0].plot(bins, is_gene.sum() * np.diff(bins)[0] * curve, color="black", lw=1, label="a trial's")
 axes[0].set(title="6000 genes", xlabel="standardised difference", ylabel="genes")
 axes[0].legend(frameon=False)
-known = balance[~is_gene]
-place = np.arange(len(known))
-axes[1].scatter(known["smd_before"], place, color="tab:orange", label="before")
-axes[1].scatter(known["smd_after"], place, color="tab:blue", label="after")
 axes[1].axvline(0, color="0.8", zorder=0)
 axes[1].set_yticks(place, known.index, fontsize=8)
 axes[1].set(title="clinical covariates", xlabel="standardised difference")
@@ -322,10 +310,8 @@ fig.tight_layout()
 plt.show()
 
 # %%
-print(
-    f"largest difference of a gene: before {balance.loc[is_gene, 'smd_before'].abs().max():.2f}, "
-    f"after {balance.loc[is_gene, 'smd_after'].abs().max():.2f}; by chance up to {largest:.2f}"
-)
+print(balance[is_gene].abs().max().rename("largest difference of a gene").round(2).to_string())
+print(f"by chance up to {largest:.2f}")
 
 # %% [markdown]
 # The clinical covariates are balanced after adjustment. The genes differ somewhat more than they would
@@ -340,35 +326,28 @@ print(
 # problem:
 
 # %%
-days = usable["days_to_death.1"].fillna(usable["days_to_last_followup"])
-irradiated = usable["radiation_therapy"] == "yes"
-start = pd.to_numeric(usable["treatments_radiation_days_to_treatment_start"], errors="coerce")
 LANDMARK = 240
-early = (days < LANDMARK) & (usable["vital_status.1"] == 1)
-pd.DataFrame(
+followed = pd.DataFrame(
     {
-        arm: {
-            "median follow-up (days)": days[rows].median(),
-            "deaths": usable.loc[rows, "vital_status.1"].sum(),
-            "deaths per 100 patient-years": 100
-            * usable.loc[rows & days.notna(), "vital_status.1"].sum()
-            / (days[rows].sum() / 365.25),
-            f"deaths before day {LANDMARK}": early[rows].sum(),
-            f"followed for less than {LANDMARK} days, alive": (
-                (days[rows] < LANDMARK) & (usable.loc[rows, "vital_status.1"] == 0)
-            ).sum(),
-        }
-        for arm, rows in {"no radiation": ~irradiated, "radiation": irradiated}.items()
+        "arm": usable["radiation_therapy"].map({"no": "no radiation", "yes": "radiation"}),
+        "days": usable["days_to_death.1"].fillna(usable["days_to_last_followup"]),
+        "died": usable["vital_status.1"] == 1,
     }
-).round(1)
+).dropna()
+followed["early death"] = followed["died"] & (followed["days"] < LANDMARK)
+followed["lost early"] = ~followed["died"] & (followed["days"] < LANDMARK)
+by_arm = followed.groupby("arm")
+table = by_arm[["died", "early death", "lost early"]].sum()
+table["deaths per 100 patient-years"] = 100 * table["died"] / (by_arm["days"].sum() / 365.25)
+table["median days of follow-up"] = by_arm["days"].median()
+print(f"early: before day {LANDMARK}")
+table.round(1).T
 
 # %%
-recorded = start[irradiated & (start > 0)]
-print(
-    f"start of radiation: median day {recorded.median():.0f} after diagnosis, "
-    f"{100 * (recorded < LANDMARK).mean():.0f} % before day {LANDMARK} "
-    f"({len(recorded)} patients with a date)"
-)
+start = pd.to_numeric(usable["treatments_radiation_days_to_treatment_start"], errors="coerce")
+start = start[(usable["radiation_therapy"] == "yes") & (start > 0)]
+print(f"start of radiation, of {len(start)} patients: median day {start.median():.0f}")
+print(f"{100 * (start < LANDMARK).mean():.0f} % of them before day {LANDMARK}")
 
 # %% [markdown]
 # Radiation begins months after the diagnosis, after surgery and often after chemotherapy. Who dies
@@ -383,18 +362,17 @@ print(
 # %%
 def survival(days, died):
     """Kaplan-Meier: days of deaths, and the share alive after each."""
-    times = np.unique(days[died == 1])
+    times = np.unique(days[died])
     at_risk = np.array([(days >= t).sum() for t in times])
-    deaths = np.array([((days == t) & (died == 1)).sum() for t in times])
+    deaths = np.array([((days == t) & died).sum() for t in times])
     return np.r_[0, times], np.r_[1, np.cumprod(1 - deaths / at_risk)]
 
 
 fig, ax = plt.subplots(figsize=(6.5, 3.6))
-for label, rows in {"no radiation": ~irradiated, "radiation": irradiated}.items():
-    rows = rows & days.notna()
-    times, alive = survival(days[rows].to_numpy(), usable.loc[rows, "vital_status.1"].to_numpy())
-    left = int((days[rows] >= 5 * 365).sum())
-    ax.step(times / 365.25, 100 * alive, where="post", label=f"{label} ({left} followed 5 years)")
+for arm, rows in by_arm:
+    times, alive = survival(rows["days"].to_numpy(), rows["died"].to_numpy())
+    left = (rows["days"] >= 5 * 365.25).sum()
+    ax.step(times / 365.25, 100 * alive, where="post", label=f"{arm} ({left} followed 5 years)")
 ax.axvspan(0, LANDMARK / 365.25, color="0.9", zorder=0)
 ax.set(xlim=(0, 8), ylim=(60, 101), xlabel="years since diagnosis", ylabel="alive (%)")
 ax.legend(frameon=False, loc="lower left")
@@ -406,14 +384,11 @@ plt.show()
 # followed at that day are compared. By then radiation had begun for most of those who received it.
 
 # %%
-after = days[clinical.index] >= LANDMARK
-fits["clinical, landmark"] = cs.fit(FORMULA, clinical[after], missing="drop", seed=1)
-fits["clinical kept + 6000 genes, landmark"] = cs.fit(
-    FORMULA, everything[after], missing="drop", keep=CLINICAL, seed=1
-)
-landmarks = ["clinical", "clinical, landmark"]
-landmarks += ["clinical kept + 6000 genes", "clinical kept + 6000 genes, landmark"]
-pd.DataFrame({name: line(fits[name]) for name in landmarks}).T[["ATE", "std err", "low", "high"]]
+late = followed.index[followed["days"] >= LANDMARK]
+fits["clinical, landmark"] = estimate(clinical.loc[late])
+fits["clinical kept + 6000 genes, landmark"] = estimate(everything.loc[late], keep=CLINICAL)
+whole = ["clinical", "clinical kept + 6000 genes"]
+table_of({name: fits[name] for first in whole for name in (first, f"{first}, landmark")})
 
 # %% [markdown]
 # A handful of early deaths and of patients who were soon lost from sight carries much of the effect. No
@@ -426,18 +401,14 @@ pd.DataFrame({name: line(fits[name]) for name in landmarks}).T[["ATE", "std err"
 # the arms' risks, unadjusted, if ...
 
 # %%
-unknown = records["radiation_therapy"].isna()
+recorded = records["radiation_therapy"]
 guesses = {
-    "they stay out": records["radiation_therapy"],
-    "none was irradiated": records["radiation_therapy"].fillna("no"),
-    "all were irradiated": records["radiation_therapy"].fillna("yes"),
+    "they stay out": recorded,
+    "none was irradiated": recorded.fillna("no"),
+    "all were irradiated": recorded.fillna("yes"),
 }
-differences = {}
-for name, guess in guesses.items():
-    means = died.groupby(guess).mean()
-    differences[name] = means["yes"] - means["no"]
-print(f"{unknown.sum()} patients, {died[unknown].sum()} deaths")
-pd.Series(differences).round(3).rename("difference of risks").to_frame()
+risks = pd.DataFrame({name: died.groupby(guess).mean() for name, guess in guesses.items()})
+(risks.loc["yes"] - risks.loc["no"]).round(3).rename("difference of risks").to_frame()
 
 # %% [markdown]
 # The difference even changes its sign, or doubles and more. This is a larger doubt than any standard
@@ -445,8 +416,7 @@ pd.Series(differences).round(3).rename("difference of risks").to_frame()
 #
 # ## The published answer
 #
-# The paper has -0.124 with 0.006 in brackets, from 845 patients of the same source. Two
-# checks need no model.
+# The paper has -0.124 with 0.006 in brackets, from 845 patients of the same source. Two checks:
 
 # %%
 published, bracket, patients = -0.1243, 0.0058, 845
@@ -454,10 +424,8 @@ baseline = kept.params["POM[no]"]
 trial = np.sqrt((risk * (1 - risk) / (patients * size / size.sum())).sum())
 print(f"risk of death had nobody been irradiated, by our fit: {baseline:.3f}")
 print(f"what the published effect would leave of it:          {baseline + published:.3f}")
-print(
-    f"standard error of a randomised trial of {patients} patients with the arms' risks: {trial:.4f}"
-)
-print(f"the number in brackets as a share of that: {bracket / trial:.2f}")
+print(f"standard error of a randomised trial, {patients} patients: {trial:.4f}")
+print(f"the number in brackets as a share of that:            {bracket / trial:.2f}")
 
 # %% [markdown]
 # Taken at its word, radiation would prevent nearly all deaths. In randomised trials with more than
@@ -482,22 +450,14 @@ print(f"the number in brackets as a share of that: {bracket / trial:.2f}")
 
 # %%
 rng = np.random.default_rng(0)
-
-
-def three_fold_bracket(contributions, fold):
-    """Standard deviation of the average of three folds' estimates."""
-    return contributions.groupby(fold).mean().std() / np.sqrt(3)
-
-
 claims = {"folds dealt at random": [], "folds dealt evenly": [], "standard error": []}
 for seed in range(1, 13):
-    fit = cs.fit(FORMULA, complete, folds=3, repeats=1, seed=seed)
+    fit = estimate(complete, seed=seed, folds=3, repeats=1)
     # A fold's estimate is the mean of what each of its patients contributes.
     contributions = fit.params["ATE"] + fit.influence["ATE"]
-    random = rng.permutation(np.arange(fit.nobs) % 3)
-    claims["folds dealt at random"].append(three_fold_bracket(contributions, random))
-    evenly = np.asarray(fit.nuisances.fold)
-    claims["folds dealt evenly"].append(three_fold_bracket(contributions, evenly))
+    at_random = rng.permutation(np.arange(fit.nobs) % 3)
+    for name, fold in zip(claims, (at_random, np.asarray(fit.nuisances.fold)), strict=False):
+        claims[name].append(contributions.groupby(fold).mean().std() / np.sqrt(3))
     claims["standard error"].append(fit.bse["ATE"])
 fig, ax = plt.subplots(figsize=(7, 2.6))
 for place, values in enumerate(claims.values()):

@@ -193,12 +193,9 @@ found = table["treatment"].to_numpy()
 size = table["weight"].abs()
 print("for the treatment:", ", ".join(table.index[found]) or "none")
 print("for the outcome:  ", ", ".join(table.index[table["outcome"]]) or "none")
-print(f"mean |weight| of those found for the treatment: {size[found].mean():.2f}")
-print(f"                               of those not found: {size[~found].mean():.2f}")
-print(
-    f"gestat10: treatment {table.loc['gestat10', 'treatment']}, "
-    f"outcome {table.loc['gestat10', 'outcome']}"
-)
+print(f"mean |weight|, found for the treatment: {size[found].mean():.2f}")
+print(f"                             not found: {size[~found].mean():.2f}")
+print(table.loc["gestat10", ["treatment", "outcome"]].to_string())
 
 # %% [markdown]
 # The length of the pregnancy is the confounder that matters: it decides who is seen and who dies.
@@ -216,10 +213,8 @@ print(
 # %%
 share = study.data["heavier"].mean()
 chance = np.minimum(study.propensity / share, (1 - study.propensity) / (1 - share))
-print(
-    f"units without counterparts, by the true probabilities: {100 * np.mean(chance < 0.05):.1f} %"
-)
-print(f"                            by the fit:                {100 * res.lost_share:.1f} %")
+print(f"without counterparts, by the true probabilities: {100 * np.mean(chance < 0.05):.1f} %")
+print(f"                      by the fit:                {100 * res.lost_share:.1f} %")
 print(f"the effect is called estimable: {res.estimable}")
 
 # %%
@@ -243,7 +238,7 @@ plt.show()
 # because of a covariate that has nothing to do with death.
 #
 # What is left of the differences between the arms, in standard deviations, for each covariate. With
-# rows as many as here, covariates have slopes in the estimator, and slopes balance by construction:
+# rows as many as here, covariates have slopes in the estimator, which are made to remove differences:
 # the picture shows that the adjustment was made, not that the arms overlap.
 
 # %%
@@ -253,14 +248,8 @@ limit = 1.1 * balance["smd_before"].abs().max()
 ax.axhspan(-0.1, 0.1, color="0.9", zorder=0)
 ax.scatter(balance["smd_before"], balance["smd_after"], s=16, color="tab:blue")
 point = balance.loc["gestat10"]
-ax.annotate(
-    "gestat10",
-    point,
-    xytext=(0, 18),
-    textcoords="offset points",
-    ha="center",
-    arrowprops={"arrowstyle": "-", "color": "0.4"},
-)
+ax.plot([point["smd_before"]] * 2, [point["smd_after"], 0.05], color="0.4", lw=1)
+ax.text(point["smd_before"], 0.055, "gestat10", ha="center")
 ax.set(xlim=(-limit, limit), ylim=(-0.3, 0.3))
 ax.set(xlabel="difference before weighting", ylabel="after weighting")
 fig.tight_layout()
@@ -362,20 +351,20 @@ for number in range(302, 312):
         warnings.simplefilter("ignore", LostSupportWarning)  # lost_share is in the table
         fit = cs.fit("death ~ heavier | .", data=other.data, seed=1)
     low, high = fit.conf_int().loc["ATE"]
+    by_weights, by_both = known_propensity(other).values()
+    found = fit.selection.loc["gestat10", ["treatment", "outcome"]]
     rows.append(
         {
             "study": number,
             "naive": naive(other.data)[0],
-            "weights": known_propensity(other)["weights"][0],
-            "both": known_propensity(other)["both"][0],
+            "weights": by_weights[0],
+            "both": by_both[0],
             "cstonet": fit.params["ATE"],
             "std err": fit.bse["ATE"],
             "low": low,
             "high": high,
             "lost share": fit.lost_share,
-            "gestat10 found": ", ".join(
-                model for model in ("treatment", "outcome") if fit.selection.loc["gestat10", model]
-            ),
+            "gestat10 found": ", ".join(found.index[found.astype(bool)]),
         }
     )
 studies = pd.DataFrame(rows).set_index("study")
@@ -386,22 +375,10 @@ numbers.assign(**{"gestat10 found": studies["gestat10 found"]})
 fig, ax = plt.subplots(figsize=(7, 4.4))
 place = np.arange(len(studies))
 middle = 100 * studies["cstonet"]
-ax.errorbar(
-    middle,
-    place,
-    xerr=[middle - 100 * studies["low"], 100 * studies["high"] - middle],
-    fmt="o",
-    capsize=3,
-    label="cstonet, 95 % interval",
-)
-ax.scatter(
-    100 * studies["both"],
-    place + 0.25,
-    marker="D",
-    s=18,
-    color="0.4",
-    label="true probabilities and risks",
-)
+reach = [middle - 100 * studies["low"], 100 * studies["high"] - middle]
+ax.errorbar(middle, place, xerr=reach, fmt="o", capsize=3, label="cstonet, 95 % interval")
+known = "true probabilities and risks"
+ax.scatter(100 * studies["both"], place + 0.25, marker="D", s=18, color="0.4", label=known)
 ax.scatter(100 * studies["naive"], place, marker="x", color="tab:red", label="arms as they are")
 ax.axvline(100 * truth, color="black", lw=1, label="truth")
 ax.axvline(0, color="0.8", lw=1, zorder=0)
