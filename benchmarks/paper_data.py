@@ -89,7 +89,8 @@ class MissingValues:
     Parameters
     ----------
     scenario : str
-        "complete", "mar" (a tenth of x1 and x4 at random) or "mnar" (the paper's mechanism).
+        "complete", "mar" (a tenth of x1 and x4 at random), "mnar" (the paper's mechanism), or
+        "noise-free": complete, with one normal draw for all outcomes instead of one for each.
     """
 
     scenario: str
@@ -104,11 +105,20 @@ class MissingValues:
     def load(self) -> SplitProblem:
         """Draw all rows, and remove values from those to learn from."""
         sim = simulation2(n=self.n, p=100, seed=self.seed)
-        if self.scenario == "complete":
+        if self.scenario == "noise-free":
+            sim = without_noise(sim)
+        if self.scenario in ("complete", "noise-free"):
             return split_simulation(sim, sim.data, self.n // 12)
         holes = paper_holes(sim) if self.scenario == "mnar" else punch_holes(sim, share=0.1)
         problem = split_simulation(sim, holes.data, self.n // 12)
         return replace(problem, missing=self.scenario)
+
+
+def without_noise(sim: Simulation) -> Simulation:
+    """The same units with their expected outcomes, all moved by the same normal draw."""
+    rng = np.random.default_rng(np.random.SeedSequence([_SPLIT_ENTROPY, sim.seed]))
+    expected = np.where(sim.data["treat"] == 1, sim.mu1, sim.mu0)
+    return replace(sim, data=sim.data.assign(y=expected + rng.normal()))
 
 
 def split_simulation(sim: Simulation, data: pd.DataFrame, n_test: int) -> SplitProblem:

@@ -11,7 +11,7 @@ import numpy as np
 import published
 from common import Record
 from metrics import coverage_error, selection_rates
-from paper_tables import SCENARIOS, TABLES
+from paper_tables import NOISE_FREE, SCENARIOS, TABLES
 from published import Figure, paper_name
 from tables import markdown_table, number
 from tcga import GENE_PREFIX, PAPERS_CLINICAL, PAPERS_GENES
@@ -213,7 +213,9 @@ def _missing(records: Sequence[Record]) -> str:
                         label,
                         method,
                         str(len(found)),
-                        published.MISSING[scenario].text(),
+                        published.MISSING[
+                            "complete" if scenario == NOISE_FREE else scenario
+                        ].text(),
                         *(mean_text(errors_of(found, part)) for part in (out, inside)),
                         coverage(found, "ate"),
                         *map(number, rates),

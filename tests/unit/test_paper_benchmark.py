@@ -121,6 +121,14 @@ def test_only_rows_to_learn_from_have_gaps():
     assert paper_data.MissingValues("mnar", 1).group == "missing mnar"
 
 
+def test_noise_free_outcomes_are_expected_ones_and_a_constant():
+    split = paper_data.MissingValues("noise-free", seed=1, n=240).load()
+    assert split.oracle[0] == pytest.approx(split.sample_ate, abs=1e-12)
+    noisy = paper_data.MissingValues("complete", seed=1, n=240).load()
+    assert noisy.data.drop(columns="y").equals(split.data.drop(columns="y"))
+    assert noisy.oracle[0] != pytest.approx(split.sample_ate, abs=1e-3)
+
+
 def test_sizes_are_those_of_the_figure():
     split = paper_data.VaryingSize(800, seed=1, p=5).load()
     assert (len(split.data), len(split.test.data)) == (1000, 200)
