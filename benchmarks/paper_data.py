@@ -117,8 +117,10 @@ class MissingValues:
 def without_noise(sim: Simulation) -> Simulation:
     """The same units with their expected outcomes, all moved by the same normal draw."""
     rng = np.random.default_rng(np.random.SeedSequence([_SPLIT_ENTROPY, sim.seed]))
-    expected = np.where(sim.data["treat"] == 1, sim.mu1, sim.mu0)
-    return replace(sim, data=sim.data.assign(y=expected + rng.normal()))
+    draw = rng.normal()
+    mu0, mu1 = sim.mu0 + draw, sim.mu1 + draw
+    expected = np.where(sim.data["treat"] == 1, mu1, mu0)
+    return replace(sim, mu0=mu0, mu1=mu1, data=sim.data.assign(y=expected))
 
 
 def split_simulation(sim: Simulation, data: pd.DataFrame, n_test: int) -> SplitProblem:
