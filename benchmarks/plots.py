@@ -96,6 +96,7 @@ def plot_errors(panels: Sequence[Panel], path: Path) -> None:
         axis.set_title(panel.title, fontsize="medium")
         axis.set_xlabel("mean absolute error")
         axis.set_xlim(left=0)
+        axis.locator_params(axis="x", nbins=4)
         axis.grid(axis="x", alpha=0.3)
     _save(figure, path)
 

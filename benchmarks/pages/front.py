@@ -26,7 +26,7 @@ means. ± is one Monte-Carlo standard error; with a handful of data sets it is i
 
 NOTES = """\
 - † Every data set served to choose the package's options; elsewhere those that did are left out.
-- ‡ Some of the package's results are of a former recipe, see "Provenance".
+- ‡ Some or all of the package's results are of a former recipe, see "Provenance".
 
 Errors are distances to the mean effect of the rows at hand; to the population's under "support" and
 "effects", and to the stated one on ACIC 2019. Coverage is that of the population's effect where it

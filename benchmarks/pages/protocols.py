@@ -112,7 +112,9 @@ SOURCES = (
         "paper",
         (
             Line("Paper: simulation 1 by n", r"varying-n .*"),
-            Line("Paper: missing values", r"missing .*"),
+            Line("Paper: complete data and missing values", r"missing (complete|mar|mnar).*"),
+            # The oracle makes no error against the rows there.
+            Line("Paper: complete data without noise", r"missing noise-free.*", oracle=False),
             Line("Paper: Twins in thirds", r"twins"),
         ),
         # Splits of one data set have no Monte-Carlo error, and TCGA has no truth.
