@@ -1,11 +1,10 @@
-"""The benchmarks' own arithmetic, their files, and their loaders where the data are at hand."""
+"""The benchmarks' own arithmetic and their files."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
-import os
 import sys
 from pathlib import Path
 
@@ -23,8 +22,6 @@ import loaders  # noqa: E402
 import metrics  # noqa: E402
 import own  # noqa: E402
 import peers  # noqa: E402
-
-DATA = Path(os.environ.get("CSTONET_DATA", ROOT.parent / "shared" / "data"))
 
 
 def record(seed: int, estimate: float, **changes: object) -> common.Record:
@@ -260,56 +257,6 @@ def test_missing_peer_is_reported_and_skipped(capsys):
     present = own.Preset("calibrated")
     assert common.available([absent, present]) == [present]
     assert "absent: skipped" in capsys.readouterr().err
-
-
-def real_problem(family: str, number: int) -> common.Problem:
-    if not (DATA / loaders.FAMILIES[family].folder).is_dir():
-        pytest.skip(f"the {family} data are not here; set CSTONET_DATA to their folder")
-    return loaders.RealCase(family, number, DATA).load()
-
-
-def test_twins_are_those_of_the_paper():
-    problem = real_problem("twins", 1)
-    assert problem.data.shape == (4821, 2 + 46)
-    # The paper: mortality 16.9 % and 14.42 %, a difference of -2.48 %.
-    assert problem.sample_ate == pytest.approx(-0.024891, abs=5e-7)
-    assert problem.binary
-    assert problem.tau is None
-    estimate, se = problem.oracle
-    assert abs(estimate - problem.sample_ate) < 4 * se
-    again, other = real_problem("twins", 1), real_problem("twins", 2)
-    assert (again.treat == problem.treat).all()
-    assert (other.treat != problem.treat).any()
-
-
-def test_acic2016_keeps_its_factors():
-    problem = real_problem("acic2016", 1)
-    covariates = problem.data.drop(columns=["y", "treat"])
-    assert covariates.shape == (4802, 58)
-    assert list(covariates.select_dtypes("category")) == ["x_2", "x_21", "x_24"]
-    assert problem.sample_ate == pytest.approx(problem.tau.mean())
-
-
-def test_acic2019_has_both_truths():
-    problem = real_problem("acic2019", 1)
-    assert problem.data.shape == (2000, 2 + 185)
-    assert problem.ate == pytest.approx(0.14052307, abs=5e-9)
-    assert problem.sample_ate == pytest.approx(problem.tau.mean())
-    assert problem.sample_ate != problem.ate
-    low = real_problem("acic2019-low", 1)
-    assert low.data.shape[1] == 2 + 22
-    assert low.ate == pytest.approx(0.19146909, abs=5e-9)
-    assert low.sample_ate == pytest.approx(low.tau.mean())
-    # Its fourth set names the columns of the truth as the high-dimensional ones do.
-    assert real_problem("acic2019-low", 4).ate == pytest.approx(0.16966877, abs=5e-9)
-
-
-def test_ihdp_is_that_of_the_literature():
-    problem = real_problem("ihdp", 1)
-    assert problem.data.shape == (747, 2 + 25)
-    assert problem.treat.sum() == 139
-    assert problem.sample_ate == pytest.approx(4.0161, abs=5e-5)
-    assert real_problem("ihdp", 2).sample_ate == pytest.approx(4.0508, abs=5e-5)
 
 
 # Several effects ---------------------------------------------------------------------------------
