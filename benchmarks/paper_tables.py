@@ -22,16 +22,14 @@ from paper_data import (
 SIMULATION_SEEDS = range(5001, 5011)
 TWINS_DRAWS = range(201, 221)
 PARTITIONS = range(1, 6)
-# Slow methods are run on data sets below this one.
+# Slow methods are run on simulations below this one.
 _FEW = SIMULATION_SEEDS[3]
-SIZES = (800, 1600, 2400, 3200, 4000)
 SCENARIOS = ("complete", "mar", "mnar")
 # Complete data as the published computation has them.
 NOISE_FREE = "noise-free"
-# Of the paper's figure, sizes at which the paper's own settings are run, and slow methods.
-SMALL_SIZES, SMALLEST_  # Slow methods are run on data sets below this one.
-_FEW = SIMULATION_SEEDS[3]
-SIZES = (800, 1600), (800,)
+# Training sizes of the paper's figure, those where its own settings are run, and slow methods.
+SIZES = (800, 1600, 2400, 3200, 4000)
+SMALL_SIZES, SMALLEST_SIZES = (800, 1600), (800,)
 
 
 @dataclass(frozen=True, slots=True)
