@@ -63,13 +63,19 @@ class OnSplit(Wrapped):
     """Learns from the training rows, is asked about these and about the test rows."""
 
     def estimate(self, problem: Problem, *, threads: int, seed: int) -> Estimate:
-        """In sample; ``extra["out"]`` has the same figures out of sample."""
+        """In sample; ``extra["out"]`` has the same figures out of sample.
+
+        There, ``mean_effect`` is the mean over the rows' effects, where the method has these.
+        """
         assert isinstance(problem, SplitProblem)
         assert problem.test is not None
         fitted = self.learner.learn(problem, threads, seed)
         inside, outside = fitted.on(problem), fitted.on(problem.test)
         figures = measure(problem.test, outside)
-        extra = {"out": {name: figures[name] for name in _OUT_OF_SAMPLE}}
+        asked = {name: figures[name] for name in _OUT_OF_SAMPLE}
+        if outside.cate is not None:
+            asked["mean_effect"] = float(outside.cate.mean())
+        extra = {"out": asked}
         return replace(inside, extra=(inside.extra or {}) | extra)
 
 

@@ -336,9 +336,11 @@ def test_table_of_mean_effects_by_hand():
 
 
 def test_table_of_effects_of_rows_by_hand():
-    records = [result("acic-cate s", 1, "cevae", 1.0, out=asked_outside(1.1, pehe=0.3))]
+    asked = asked_outside(1.1, pehe=0.3) | {"mean_effect": 1.2}
+    records = [result("acic-cate s", 1, method, 1.0, out=asked) for method in ("cevae", "stonet")]
     text = paper_report.table_text("acic-cate", records)
-    assert "| cevae | 1 | 0.300 | 0.100 | 0.0867 | 0.0358 |" in text
+    assert "| cevae | 1 | 0.300 | 0.200 | – | 0.0867 | 0.0358 |" in text
+    assert "| stonet | 1 | 0.300 | 0.200 | 0.100 | 0.0893 | 0.0118 |" in text
 
 
 def test_table_of_missing_values_by_hand():
