@@ -51,7 +51,8 @@ def statsmodels_aipw(problem: Variables, threads: int, seed: int) -> Estimate:  
 
     treat = problem.treat
     # A common scale changes no estimate; it keeps the numerical derivatives in order.
-    design = np.column_stack([np.ones(len(treat)), standardised(problem.X)])
+    columns = standardised(np.asarray(problem.X, np.float64))
+    design = np.column_stack([np.ones(len(treat)), columns])
     coefficients = design.shape[1]
     smallest = int(min(treat.sum(), (1 - treat).sum()))
     if smallest <= coefficients:
