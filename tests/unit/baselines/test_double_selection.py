@@ -1,0 +1,186 @@
+"""Double selection: its penalty, its selections and estimates against those of R's hdm."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.special import ndtri
+from scipy.stats import norm
+
+pytest.importorskip("sklearn")
+
+# The benchmarks are scripts: they find each other beside themselves.
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from baselines import double_selection as ds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    y: np.ndarray
+    treat: np.ndarray
+    X: np.ndarray
+    binary: bool = False
+
+
+class RandomOfR:
+    """R's default generator: the Mersenne Twister, seeded by set.seed; normals by inversion."""
+
+    def __init__(self, seed: int):
+        words = []
+        for _ in range(50 + 625):
+            seed = (69069 * seed + 1) % 2**32
+            words.append(seed)
+        # The first word is a position that R overwrites.
+        self.bits = np.random.MT19937(0)
+        state = self.bits.state
+        state["state"] = {"key": np.array(words[51:], np.uint32), "pos": 624}
+        self.bits.state = state
+
+    def runif(self, count: int) -> np.ndarray:
+        return self.bits.random_raw(count) * 2.3283064365386963e-10
+
+    def rnorm(self, count: int) -> np.ndarray:
+        coarse, fine = self.runif(2 * count).reshape(-1, 2).T
+        return ndtri((np.floor(2**27 * coarse) + fine) / 2**27)
+
+    def matrix(self, n: int, p: int) -> np.ndarray:
+        return self.rnorm(n * p).reshape(p, n).T
+
+
+def simulated(seed: int, n: int = 300, p: int = 40, binary: bool = False) -> Rows:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    treat = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.int64)
+    y = treat + 2 * X[:, 0] + X[:, 1] + rng.normal(size=n)
+    return Rows((y > 0).astype(float) if binary else y, treat, X, binary)
+
+
+def test_generator_is_that_of_r():
+    # R: set.seed(1); rnorm(3)
+    assert RandomOfR(1).rnorm(3) == pytest.approx([-0.6264538, 0.1836433, -0.8356286], abs=5e-8)
+
+
+def test_penalty_level_by_its_definition():
+    # P(|N| > λ / 2c√n) must be γ / p with γ = 0.1 / log n, shared by the p covariates.
+    n, p = 400, 30
+    quantile = ds.penalty_level(n, p) / (2 * 1.1 * math.sqrt(n))
+    assert p * 2 * norm.sf(quantile) == pytest.approx(0.1 / math.log(n))
+
+
+def test_loadings_by_hand():
+    X, residuals = np.array([[1.0, 2.0], [-1.0, 0.0]]), np.array([3.0, 1.0])
+    assert ds.loadings(X, residuals) == pytest.approx([math.sqrt(5), math.sqrt(18)])
+
+
+def test_nothing_is_selected_from_noise_and_nothing_from_constants():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(200, 500)), rng.normal(size=200)
+    assert not ds.rigorous_lasso(X, y).any()
+    y += 2 * X[:, 7]  # now there is one that matters, and a constant beside it
+    X[:, 8] = 4.0
+    assert np.flatnonzero(ds.rigorous_lasso(X, y)).tolist() == [7]
+    assert not ds.rigorous_lasso(X, np.ones(200)).any()
+    # Without any noise, what explains the outcome is among the five that are tried first.
+    explained = ds.rigorous_lasso(X, X[:, 7])
+    assert explained[7]
+    assert explained.sum() == 5
+
+
+def test_selection_does_not_depend_on_units():
+    rows = simulated(4)
+    units = np.geomspace(1e-3, 1e3, rows.X.shape[1])
+    assert (ds.rigorous_lasso(rows.X, rows.y) == ds.rigorous_lasso(rows.X * units, rows.y)).all()
+
+
+def test_everything_selected_is_least_squares():
+    rows = simulated(5)
+    everything = ds.SelectedCovariates(np.ones(rows.X.shape[1], np.bool_))
+    design = np.column_stack([rows.treat, np.ones(len(rows.y)), rows.X])
+    fit = sm.OLS(rows.y, design).fit(cov_type="HC1")
+    estimate = everything.on(rows)
+    assert estimate.ate == pytest.approx(fit.params[0], rel=1e-10)
+    assert estimate.se == pytest.approx(fit.bse[0], rel=1e-10)
+    assert (estimate.lower, estimate.upper) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
+
+
+def test_other_rows_keep_the_training_rows_selection():
+    train, new = simulated(6), simulated(7, n=100)
+    fitted = ds.DOUBLE_SELECTION.learn(train, 1, 0)
+    assert np.flatnonzero(fitted.selected).tolist() == [0, 1]
+    by_hand = ds.adjusted_difference(new.y, new.treat, new.X[:, :2])
+    estimate = fitted.on(new)
+    assert (estimate.ate, estimate.se) == by_hand
+    assert estimate.selected is None
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_estimate_is_near_the_truth(binary):
+    rows = simulated(8, n=1000, p=200, binary=binary)
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(200_000, 2))
+    index = 2 * X[:, 0] + X[:, 1]
+    truth = float(np.mean(norm.cdf(1 + index) - norm.cdf(index))) if binary else 1.0
+    estimate = ds.DOUBLE_SELECTION.learn(rows, 1, 0).on(rows)
+    # A linear model of a 0/1 outcome adds an error of its own, which is small beside this.
+    assert abs(estimate.ate - truth) < 4 * estimate.se
+    assert estimate.se < 0.2
+
+
+def test_too_few_rows_are_an_error_that_says_so():
+    rows = simulated(10, n=30)
+    everything = ds.SelectedCovariates(np.ones(rows.X.shape[1], np.bool_))
+    with pytest.raises(ValueError, match="ask about more rows"):
+        everything.on(rows)
+
+
+# The vignette of hdm ("High-Dimensional Metrics in R", Chernozhukov, Hansen, Spindler) draws its
+# examples with R's generator, so its figures can be had to the digits that it prints.
+
+
+def test_selection_and_coefficients_of_the_vignettes_first_example():
+    random = RandomOfR(12345)
+    X = random.matrix(100, 100)
+    y = 5 * X[:, :3].sum(axis=1) + random.rnorm(100)
+    selected = ds.rigorous_lasso(X, y)
+    assert np.flatnonzero(selected).tolist() == [0, 1, 2]
+    # "print(post.lasso.reg, all = FALSE)"
+    fit = sm.OLS(y, sm.add_constant(X[:, selected])).fit()
+    assert fit.params == pytest.approx([0.0341, 4.9241, 4.8579, 4.9644], abs=5e-5)
+
+
+def test_double_selection_of_the_vignette():
+    random = RandomOfR(1)
+    n = 5000
+    X = random.matrix(n, 20)
+    y = X.sum(axis=1) + random.rnorm(n)
+    # Its treatment is continuous, which changes nothing.
+    fitted = ds.learn(Rows(y, X[:, 0], X[:, 1:]), 1, 0)
+    estimate = fitted.on(Rows(y, X[:, 0], X[:, 1:]))
+    # rlassoEffect(..., method = "double selection"): 0.97807455, 0.01415624. Its variance divides
+    # by n - k - 1 for k selected covariates, HC1 by the n - k - 2 degrees of freedom.
+    k = int(fitted.selected.sum())
+    assert estimate.ate == pytest.approx(0.97807455, abs=5e-9)
+    assert estimate.se * math.sqrt((n - k - 2) / (n - k - 1)) == pytest.approx(0.01415624, abs=5e-9)
+
+
+def test_residuals_after_selection_of_the_vignette():
+    random = RandomOfR(1)
+    X = random.matrix(100, 100)
+    y = 1 + 3 * X[:, :3].sum(axis=1) + random.rnorm(100)
+    coefficients = []
+    for j in (0, 1, 2, 49):
+        others = np.delete(X, j, axis=1)
+        left = [
+            sm.OLS(v, sm.add_constant(others[:, ds.rigorous_lasso(others, v)])).fit().resid
+            for v in (y, X[:, j])
+        ]
+        coefficients.append(left[0] @ left[1] / (left[1] @ left[1]))
+    # "print(lasso.effect)"
+    assert coefficients == pytest.approx([2.94448, 3.04127, 2.97540, 0.07196], abs=5e-6)
