@@ -48,7 +48,7 @@ class ArmRegression:
     @property
     def inflation(self) -> float:
         """Rows over rows less coefficients: what its own rows' squared residuals lack."""
-        fitted = 1 + np.count_nonzero(self.coefficients)
+        fitted = 1 + int(np.count_nonzero(self.coefficients))
         return self.n / max(1, self.n - fitted)
 
 
@@ -166,8 +166,8 @@ def balancing_weights(
             f"{solution.info.status!r}; look for covariates of extreme scale"
         )
     # What the solver leaves below zero is rounding.
-    weights = np.maximum(solution.x[:n], 0.0)
-    return weights / weights.sum()
+    weights: FloatArray = np.maximum(solution.x[:n], 0.0)
+    return weights / float(weights.sum())
 
 
 def balancing_scales(X: FloatArray) -> FloatArray:

@@ -33,7 +33,7 @@ Learner: TypeAlias = Callable[[FloatArray, FloatArray, bool, int, int], Predicto
 
 def propensity_bound(n: int) -> float:
     """5 / (√n log n), which tmle keeps propensities above and, from 1, below; at most a half."""
-    return min(5 / (np.sqrt(n) * np.log(n)), 0.5)
+    return min(float(5 / (np.sqrt(n) * np.log(n))), 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +164,7 @@ def fit_boosting(X: FloatArray, y: FloatArray, binary: bool, threads: int, seed:
         X, y, test_size=0.1, random_state=seed, stratify=y if binary else None
     )
     kind = LGBMClassifier if binary else LGBMRegressor
-    model = kind(
+    model: Any = kind(
         n_estimators=300, learning_rate=0.05, n_jobs=threads, random_state=seed, verbose=-1
     ).fit(
         train,
@@ -198,11 +198,11 @@ def fit_ensemble(X: FloatArray, y: FloatArray, binary: bool, threads: int, seed:
 
 def stacking_weights(predictions: FloatArray, y: FloatArray) -> FloatArray:
     """Non-negative weights (k,) of sum one for predictions (n, k) of y (n,)."""
-    weights = nnls(predictions, y)[0]
+    weights: FloatArray = nnls(predictions, y)[0]
     if weights.sum() == 0:
         # Every prediction points away from y: as SuperLearner, trust all alike.
         return np.full(len(weights), 1 / len(weights))
-    return weights / weights.sum()
+    return weights / float(weights.sum())
 
 
 def _folds(binary: bool, seed: int) -> Any:
