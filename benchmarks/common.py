@@ -253,9 +253,20 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @cache
 def commit() -> str:
-    """The commit at hand, or an empty string outside a repository."""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    """The commit at hand, or an empty string outside a repository.
+
+    A "+" behind it says that tracked files have changed since. The results do not count, which
+    every run changes.
+    """
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    head = git("rev-parse", "--short", "HEAD")
+    results = RESULTS.relative_to(ROOT).as_posix()
+    changed = git("diff", "--name-only", "HEAD", "--", ".", f":(exclude){results}")
+    return f"{head}+" if head and changed else head
 
 
 def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:

@@ -17,7 +17,7 @@ from typing import Any
 
 import peers_doubleml as dml
 from baselines import BASELINES
-from baselines.base import Baseline
+from baselines.base import Baseline, version_recipe
 from common import Estimate
 from own import Preset
 from peers_linear import ols, statsmodels_aipw
@@ -38,16 +38,19 @@ class Peer:
         What it needs; loaded before the clock starts.
     function : callable
         ``function(problem, threads, seed)`` gives the estimate.
+    version : int
+        Raised whenever its settings here change its estimates, see `version_recipe`.
     """
 
     name: str
     modules: tuple[str, ...]
     function: Callable[[Any, int, int], Estimate]
+    version: int = 1
 
     @property
     def recipe(self) -> str:
-        """A peer's settings are those of its function here."""
-        return ""
+        """A peer's settings are those of its function here, in this version."""
+        return version_recipe(self.version)
 
     def prepare(self) -> None:
         """Import the libraries."""

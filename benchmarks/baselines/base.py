@@ -36,6 +36,15 @@ class Fitted(Protocol):
         """
 
 
+def version_recipe(version: int) -> str:
+    """The recipe of a method whose settings stand in its code: nothing at first, then "v2", "v3".
+
+    Results keep the recipe that they were computed with. A raised version therefore computes them
+    again, and tells those that are there already from the new ones.
+    """
+    return "" if version == 1 else f"v{version}"
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """A method of the paper's comparisons.
@@ -50,17 +59,20 @@ class Baseline:
         ``learn(rows, threads, seed)`` gives what was learnt from training rows.
     source : str
         Where the method is described.
+    version : int
+        Raised whenever its settings here change its estimates, see `version_recipe`.
     """
 
     name: str
     modules: tuple[str, ...]
     learn: Callable[[Variables, int, int], Fitted]
     source: str
+    version: int = 1
 
     @property
     def recipe(self) -> str:
-        """A baseline's settings are those of its function here."""
-        return ""
+        """A baseline's settings are those of its function here, in this version."""
+        return version_recipe(self.version)
 
     def prepare(self) -> None:
         """Import the libraries."""
