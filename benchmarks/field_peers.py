@@ -1,7 +1,7 @@
 """Methods for other questions than the ATE: the effect among the treated, and several arms.
 
-They have the names of the methods that estimate the ATE, with the same settings. What has no
-version of its own for a question is left out of its protocols.
+They have the names of the methods that estimate the ATE, and their settings, but for one: see
+``ARMS_DOUBLEML``. What has no version of its own for a question is left out of its protocols.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from baselines.base import Baseline
 from common import FORMULA, Z95, Estimate, Method, Problem, Record
 from field_data import ARMS_NAMES, ArmsProblem, arms_estimate
 from own import Preset, plan_digest
-from peers import DOUBLEML, Peer
+from peers import DOUBLEML, LearnerChoice, Peer
 from peers_linear import ols_treated
 from peers_trees import econml_forest_dr_treated, mean_among_treated, sample_bart, sample_bcf
 
@@ -83,9 +83,9 @@ def arms_by_doubleml(
     """DoubleML's average potential outcomes of all arms, as differences with the reference."""
     from doubleml import DoubleMLAPOS, DoubleMLData
 
-    learners = learners_of(problem.binary, threads, seed)
-    np.random.seed(seed)  # noqa: NPY002  DoubleML draws its folds from the global state
     X = problem.data.drop(columns=["y", "treat"]).to_numpy(np.float64)
+    learners = learners_of(dml.Task(problem.binary, X.shape[1], threads, seed))
+    np.random.seed(seed)  # noqa: NPY002  DoubleML draws its folds from the global state
     data = DoubleMLData.from_arrays(X, problem.y, problem.arms.astype(np.float64))
     model = DoubleMLAPOS(
         data,
@@ -117,20 +117,18 @@ def arms_by_ols(problem: ArmsProblem, threads: int, seed: int) -> Estimate:  # n
     return arms_estimate(problem, found)
 
 
-def _of_doubleml(name: str, question: Question) -> Peer:
-    learners, modules = DOUBLEML[name]
-    function = (
-        partial(dml.interactive_regression, learners, "ATTE")
-        if question == "ATT"
-        else partial(arms_by_doubleml, learners)
-    )
-    return Peer(name, ("doubleml", *modules), function)
-
+# The coverage page of several arms has learners of its own for one peer.
+ARMS_DOUBLEML = DOUBLEML | {
+    "doubleml-lightgbm-slow": LearnerChoice(dml.lightgbm_slow_arms, ("lightgbm",), version=2)
+}
 
 TREATED_PEERS = {
     peer.name: peer
     for peer in (
-        *(_of_doubleml(name, "ATT") for name in DOUBLEML),
+        *(
+            choice.peer(name, dml.interactive_regression, "ATTE")
+            for name, choice in DOUBLEML.items()
+        ),
         Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr_treated),
         Peer("bart", ("stochtree",), partial(mean_among_treated, sample_bart)),
         Peer("bcf", ("stochtree",), partial(mean_among_treated, sample_bcf)),
@@ -140,7 +138,7 @@ TREATED_PEERS = {
 ARMS_PEERS = {
     peer.name: peer
     for peer in (
-        *(_of_doubleml(name, "arms") for name in DOUBLEML),
+        *(choice.peer(name, arms_by_doubleml) for name, choice in ARMS_DOUBLEML.items()),
         Peer("ols", ("statsmodels.api",), arms_by_ols),
     )
 }

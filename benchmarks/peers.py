@@ -62,24 +62,56 @@ class Peer:
         return self.function(problem, threads, seed)
 
 
-# Learners of DoubleML by the name of the peer, and what they need beside DoubleML.
-DOUBLEML: dict[str, tuple[dml.LearnersOf, tuple[str, ...]]] = {
-    "doubleml-lightgbm": (dml.lightgbm, ("lightgbm",)),
-    "doubleml-lightgbm-small": (dml.lightgbm_small, ("lightgbm",)),
-    "doubleml-lightgbm-slow": (dml.lightgbm_slow, ("lightgbm",)),
-    "doubleml-lightgbm-stopped": (dml.lightgbm_stopped, ("lightgbm", "sklearn.model_selection")),
-    "doubleml-lasso": (dml.lasso, ("sklearn.linear_model",)),
-    "doubleml-forest": (dml.forest, ("sklearn.ensemble",)),
-    "doubleml-lasso-forest": (dml.lasso_forest, ("sklearn.ensemble", "sklearn.linear_model")),
-    "doubleml-linear": (dml.linear, ("sklearn.linear_model",)),
+@dataclass(frozen=True, slots=True)
+class LearnerChoice:
+    """What DoubleML is given.
+
+    Parameters
+    ----------
+    learners : callable
+        Makes its learners.
+    modules : tuple of str
+        What they need beside DoubleML.
+    version : int
+        That of the peers with these learners.
+    """
+
+    learners: dml.LearnersOf
+    modules: tuple[str, ...]
+    version: int = 1
+
+    def peer(self, name: str, estimator: Callable[..., Estimate], *arguments: Any) -> Peer:
+        """The peer of this name: ``estimator(learners, *arguments, problem, threads, seed)``."""
+        function = partial(estimator, self.learners, *arguments)
+        return Peer(name, ("doubleml", *self.modules), function, self.version)
+
+
+# By the name of the peer.
+DOUBLEML = {
+    "doubleml-lightgbm": LearnerChoice(dml.lightgbm, ("lightgbm",)),
+    "doubleml-lightgbm-small": LearnerChoice(dml.lightgbm_small, ("lightgbm",)),
+    "doubleml-lightgbm-slow": LearnerChoice(dml.lightgbm_slow, ("lightgbm",)),
+    "doubleml-lightgbm-stopped": LearnerChoice(
+        dml.lightgbm_stopped, ("lightgbm", "sklearn.model_selection")
+    ),
+    "doubleml-lasso": LearnerChoice(
+        dml.lasso, ("sklearn.linear_model", "sklearn.model_selection"), version=2
+    ),
+    "doubleml-forest": LearnerChoice(dml.forest, ("sklearn.ensemble",), version=2),
+    "doubleml-lasso-forest": LearnerChoice(
+        dml.lasso_forest,
+        ("sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection"),
+        version=2,
+    ),
+    "doubleml-linear": LearnerChoice(dml.linear, ("sklearn.linear_model",)),
 }
 
 PEERS = {
     peer.name: peer
     for peer in (
         *(
-            Peer(name, ("doubleml", *modules), partial(dml.interactive_regression, learners, "ATE"))
-            for name, (learners, modules) in DOUBLEML.items()
+            choice.peer(name, dml.interactive_regression, "ATE")
+            for name, choice in DOUBLEML.items()
         ),
         Peer("econml-forest", ("econml.dml",), econml_forest),
         Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr),

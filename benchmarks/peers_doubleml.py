@@ -14,6 +14,8 @@ import numpy as np
 from common import Estimate, Variables
 
 FOLDS = 5
+# Covariates of the coverage pages' data.
+COVERAGE_COVARIATES = 20
 Score: TypeAlias = Literal["ATE", "ATTE"]
 
 
@@ -25,98 +27,89 @@ class Learners:
     treatment: Any
 
 
-# ``make(binary, threads, seed)``, where `binary` says whether the outcome is 0 or 1.
-LearnersOf: TypeAlias = Callable[[bool, int, int], Learners]
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What learners are made for.
+
+    Parameters
+    ----------
+    binary : bool
+        Whether the outcome is 0 or 1.
+    covariates : int
+        Number of covariates.
+    threads, seed : int
+        Threads and seed.
+    """
+
+    binary: bool
+    covariates: int
+    threads: int
+    seed: int
 
 
-def lightgbm(binary: bool, threads: int, seed: int) -> Learners:
+LearnersOf: TypeAlias = Callable[[Task], Learners]
+
+
+def lightgbm(task: Task) -> Learners:
     """Gradient boosting, 300 trees at a learning rate of 0.05."""
-    return _boosted(binary, _boosting(threads, seed))
+    return _boosted(task)
 
 
-def lightgbm_small(binary: bool, threads: int, seed: int) -> Learners:
+def lightgbm_small(task: Task) -> Learners:
     """The same with 100 trees of 8 leaves at the library's learning rate: the cheapest boosting."""
-    small = {"n_estimators": 100, "num_leaves": 8, "learning_rate": 0.1}
-    return _boosted(binary, _boosting(threads, seed) | small)
+    return _boosted(task, n_estimators=100, num_leaves=8, learning_rate=0.1)
 
 
-def lightgbm_slow(binary: bool, threads: int, seed: int) -> Learners:
-    """500 trees at a learning rate of 0.01: the boosting of DoubleML's coverage pages."""
-    return _boosted(binary, _boosting(threads, seed) | {"n_estimators": 500, "learning_rate": 0.01})
+def lightgbm_slow(task: Task) -> Learners:
+    """500 trees at a learning rate of 0.01: the boosting of DoubleML's coverage page of the ATE."""
+    return _boosted(task, n_estimators=500, learning_rate=0.01)
 
 
-def _boosted(binary: bool, boosting: dict[str, Any]) -> Learners:
-    """LightGBM of these settings for both."""
+def lightgbm_slow_arms(task: Task) -> Learners:
+    """The same with leaves of 10 rows, not 20: that of the coverage page of several arms."""
+    return _boosted(task, n_estimators=500, learning_rate=0.01, min_child_samples=10)
+
+
+def _boosted(task: Task, **changes: float) -> Learners:
+    """LightGBM for both, with the settings of `boosting_settings` but for these."""
+    from learners import boosting_settings
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    outcome = LGBMClassifier if binary else LGBMRegressor
-    return Learners(outcome(**boosting), LGBMClassifier(**boosting))
+    settings = boosting_settings(task.threads, task.seed) | changes
+    outcome = LGBMClassifier if task.binary else LGBMRegressor
+    return Learners(outcome(**settings), LGBMClassifier(**settings))
 
 
-def lightgbm_stopped(binary: bool, threads: int, seed: int) -> Learners:
+def lightgbm_stopped(task: Task) -> Learners:
     """At most 300 trees: growth stops when a tenth of the rows no longer gains.
 
     Where treatment depends weakly on the covariates, all 300 trees give propensities worse than
     a coin's and intervals several times too wide. Held-out rows tell, without any truth.
     """
-    from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
-    from sklearn.model_selection import train_test_split
+    from learners import stopped_boosting
 
-    def fit_until_no_gain(fit: Callable[..., Any], X: Any, y: Any, stratify: Any) -> Any:
-        train, held_out, y_train, y_held_out = train_test_split(
-            X, y, test_size=0.1, random_state=seed, stratify=stratify
-        )
-        stopping = [early_stopping(20, verbose=False)]
-        return fit(train, y_train, eval_set=[(held_out, y_held_out)], callbacks=stopping)
-
-    class Classifier(LGBMClassifier):
-        def fit(self, X: Any, y: Any) -> Any:
-            return fit_until_no_gain(super().fit, X, y, y)
-
-    class Regressor(LGBMRegressor):
-        def fit(self, X: Any, y: Any) -> Any:
-            return fit_until_no_gain(super().fit, X, y, None)
-
-    boosting = _boosting(threads, seed)
-    outcome = Classifier if binary else Regressor
-    return Learners(outcome(**boosting), Classifier(**boosting))
+    outcome, treatment = (
+        stopped_boosting(binary, task.threads, task.seed) for binary in (task.binary, True)
+    )
+    return Learners(outcome, treatment)
 
 
-def _boosting(threads: int, seed: int) -> dict[str, Any]:
-    """LightGBM's settings; what is not named has the library's default."""
-    return {
-        "n_estimators": 300,
-        "learning_rate": 0.05,
-        "n_jobs": threads,
-        "random_state": seed,
-        "verbose": -1,
-    }
-
-
-def lasso(binary: bool, threads: int, seed: int) -> Learners:
+def lasso(task: Task) -> Learners:
     """The lasso and L1 logistic regression, penalties by cross-validation."""
-    outcome = _l1_logistic(threads, seed) if binary else _lasso(threads, seed)
-    return Learners(outcome, _l1_logistic(threads, seed))
+    return Learners(_lasso(task, task.binary), _lasso(task, True))
 
 
-def forest(binary: bool, threads: int, seed: int) -> Learners:
-    """Random forests of the coverage pages: 200 trees of depth 5, at most 20 columns per split."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    settings = _forest(threads, seed)
-    outcome = RandomForestClassifier if binary else RandomForestRegressor
-    return Learners(outcome(**settings), RandomForestClassifier(**settings))
+def forest(task: Task) -> Learners:
+    """Random forests of the coverage pages: 200 trees of depth 5, see `_forest`."""
+    return Learners(_forest(task, task.binary), _forest(task, True))
 
 
-def lasso_forest(binary: bool, threads: int, seed: int) -> Learners:
+def lasso_forest(task: Task) -> Learners:
     """The lasso for the outcome, a forest for the treatment: the coverage pages' best pair."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    outcome = _l1_logistic(threads, seed) if binary else _lasso(threads, seed)
-    return Learners(outcome, RandomForestClassifier(**_forest(threads, seed)))
+    return Learners(_lasso(task, task.binary), _forest(task, True))
 
 
-def linear(binary: bool, threads: int, seed: int) -> Learners:  # noqa: ARG001
+def linear(task: Task) -> Learners:
     """Least squares and logistic regression with the library's ridge, as on the coverage pages."""
     from sklearn.linear_model import LinearRegression, LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -126,45 +119,38 @@ def linear(binary: bool, threads: int, seed: int) -> Learners:  # noqa: ARG001
         # The columns of real data have units: without scaling the solver does not converge.
         return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
-    return Learners(logistic() if binary else LinearRegression(), logistic())
+    return Learners(logistic() if task.binary else LinearRegression(), logistic())
 
 
-def _lasso(threads: int, seed: int) -> Any:
+def _lasso(task: Task, binary: bool) -> Any:
+    from learners import CV_FOLDS, LogisticLasso
     from sklearn.linear_model import LassoCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LassoCV(cv=5, n_jobs=threads, random_state=seed))
+    if binary:
+        return LogisticLasso(threads=task.threads, seed=task.seed)
+    regression = LassoCV(cv=CV_FOLDS, n_jobs=task.threads, random_state=task.seed)
+    return make_pipeline(StandardScaler(), regression)
 
 
-def _l1_logistic(threads: int, seed: int) -> Any:
-    from sklearn.linear_model import LogisticRegressionCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _forest(task: Task, binary: bool) -> Any:
+    """A random forest, every split of which sees a share of the covariates.
 
-    # liblinear: coordinate descent, made for this penalty.
-    model = LogisticRegressionCV(
-        Cs=10,
-        cv=5,
-        l1_ratios=(1.0,),
-        solver="liblinear",
-        scoring="neg_log_loss",
-        use_legacy_attributes=False,
-        n_jobs=threads,
-        random_state=seed,
+    The coverage pages let it see 20 of 20. That is all of them, and so it is here up to 20. Of
+    more it sees a third, the usual share of regressions: 20 of thousands would be almost none.
+    """
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = RandomForestClassifier if binary else RandomForestRegressor
+    return kind(
+        n_estimators=200,
+        max_features=1.0 if task.covariates <= COVERAGE_COVARIATES else 1 / 3,
+        max_depth=5,
+        min_samples_leaf=2,
+        n_jobs=task.threads,
+        random_state=task.seed,
     )
-    return make_pipeline(StandardScaler(), model)
-
-
-def _forest(threads: int, seed: int) -> dict[str, Any]:
-    return {
-        "n_estimators": 200,
-        "max_features": 20,
-        "max_depth": 5,
-        "min_samples_leaf": 2,
-        "n_jobs": threads,
-        "random_state": seed,
-    }
 
 
 def interactive_regression(
@@ -185,9 +171,10 @@ def interactive_regression(
     """
     from doubleml import DoubleMLData, DoubleMLIRM
 
-    learners = learners_of(problem.binary, threads, seed)
+    X = problem.X
+    learners = learners_of(Task(problem.binary, X.shape[1], threads, seed))
     np.random.seed(seed)  # noqa: NPY002  DoubleML draws its folds from the global state
-    data = DoubleMLData.from_arrays(problem.X, problem.y, problem.treat.astype(np.float64))
+    data = DoubleMLData.from_arrays(X, problem.y, problem.treat.astype(np.float64))
     model = DoubleMLIRM(
         data, ml_g=learners.outcome, ml_m=learners.treatment, n_folds=FOLDS, score=score
     )

@@ -413,7 +413,7 @@ def test_learners_suit_the_outcome(name, binary):
         pytest.importorskip(module)
     from sklearn.base import is_classifier, is_regressor
 
-    learners = peers.DOUBLEML[name][0](binary, 1, 1)
+    learners = peers.DOUBLEML[name].learners(peers_doubleml.Task(binary, 20, 1, 1))
     assert is_classifier(learners.treatment)
     assert is_classifier(learners.outcome) if binary else is_regressor(learners.outcome)
 
