@@ -22,7 +22,7 @@ from field_real import (
 )
 from loaders import FAMILIES
 from metrics import Truth
-from pages.tuning import LAST_TUNING_SEED
+from tuning import LAST_TUNING_SEED
 
 # What estimates are compared with: a truth, an experiment, or what others published.
 Benchmark: TypeAlias = Literal["truth", "experiment", "published"]

@@ -24,7 +24,6 @@ from metrics import (
     truth_of,
 )
 from pages.shared import difference_texts, of_single_effects, selection_table
-from pages.tuning import tuning_note
 from pairs import Figure
 from plots import Panel, plot_coverage, plot_errors
 from tables import (
@@ -37,6 +36,7 @@ from tables import (
     percent_text,
     with_error,
 )
+from tuning import tuning_note
 
 FILE = "field.jsonl"
 

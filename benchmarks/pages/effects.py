@@ -20,9 +20,9 @@ from tables import (
     percent_text,
     with_error,
 )
+from tuning import tuning_note
 
 from pages.shared import groups_of, of_single_effects, selection_table
-from pages.tuning import tuning_note
 
 INTRODUCTION = """\
 # Several effects, and doses

@@ -19,9 +19,9 @@ from tables import (
     number,
     with_error,
 )
+from tuning import is_tuning
 
 from pages.shared import natural_order
-from pages.tuning import is_tuning
 
 FILE = "missing.jsonl"
 

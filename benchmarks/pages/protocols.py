@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from common import Record
 from metrics import REFERENCE, Truth, truth_of
+from tuning import without_tuning
 
 from pages.shared import groups_of, of_single_effects
 from pages.support import of_effect
-from pages.tuning import without_tuning
 
 # What is done about missing values instead of imputing them: fits of the package, no peers.
 SHORT_CUTS = ("drop", "mean")

@@ -11,9 +11,9 @@ from metrics import ORACLE, REFERENCE, by_method, coverage_error, honesty, sprea
 from pairs import Figure
 from plots import Panel, plot_coverage, plot_error_by_n
 from tables import figure_text, markdown_table, number, percent_text
+from tuning import tuning_note
 
 from pages.shared import difference_texts, groups_of, selection_table, summary_table
-from pages.tuning import tuning_note
 
 # Data sets from which a spread of estimates can be told.
 MIN_SETS_OF_SPREAD = 20

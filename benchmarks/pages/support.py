@@ -23,8 +23,7 @@ from tables import (
     percent_text,
     with_error,
 )
-
-from pages.tuning import without_tuning
+from tuning import without_tuning
 
 FILE = "support.jsonl"
 # Least squares with everything: what errors are compared with beside the oracle's.

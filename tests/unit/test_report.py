@@ -21,6 +21,7 @@ import own
 import pairs
 import report
 import tables
+import tuning
 from pages import (
     effects,
     front,
@@ -30,7 +31,6 @@ from pages import (
     provenance,
     shared,
     simulations,
-    tuning,
 )
 
 PRESENT = own.recipe_of("calibrated")
@@ -225,11 +225,29 @@ def test_what_served_to_choose():
     assert not used("accuracy", "simulation 1, n=9, p=9", 4001)
     assert used("accuracy", "simulation 2-binomial, n=9, p=9", 4100)
     assert not used("accuracy", "simulation 2-binomial, n=9, p=9", 4101)
-    assert [used("field", "twins", s) for s in (1, 2, 3)] == [True, True, False]
+    assert [used("field", "twins", s) for s in (1, 21, 22)] == [True, True, False]
+    assert [used("paper", "twins", s) for s in (21, 201)] == [True, False]
     assert [used("field", "acic2019", s) for s in (1, 4, 5)] == [True, True, False]
     assert not used("field", "acic2019-low", 1)
-    assert not used("field", "irm", 1)
+    for group in ("irm", "multi-arm", "tcga-genes"):
+        assert [used("field", group, s) for s in (4000, 4001)] == [True, False]
+    assert used("field", "lalonde-psid", 9)
+    assert used("field", "lalonde-cps", 9)
+    assert not used("field", "pension", 1)
     assert used("paper", "varying-n 800", 4000)
+
+
+def test_what_served_is_said_in_words():
+    groups = ("irm", "twins", "acic2016", "nhefs", "tcga-genes", "lalonde-cps")
+    assert tuning.looked_at("field.jsonl", groups) == (
+        "`irm` and `tcga-genes` up to 4000; `twins` 1 to 21; `acic2016` 1 and 2; "
+        "`lalonde-cps` (all there is)"
+    )
+    note = tuning.tuning_note("field.jsonl", [{"group": "twins", "seed": s} for s in (21, 22)])
+    assert note == ["1 of the 2 data sets here served to choose options.\n"]
+    # Numbers are fits to one data set: to count them would be to count it thrice.
+    fits = [{"group": "lalonde-cps", "seed": s} for s in (1, 2, 3)]
+    assert tuning.tuning_note("field.jsonl", fits) == ["These data served to choose options.\n"]
 
 
 def test_misses_are_bold_and_said_in_words():
