@@ -8,16 +8,17 @@ with slopes of found covariates alone the double selection of Belloni, Chernozhu
 
 Seen from the weights, it is calibration: the estimate is a weighted mean of residuals, and its
 total weights, those of the propensities minus what the slopes take from them, sum to one in every
-arm and give every z the mean z̄. The slopes' own error is in the influence function. Slopes are
-common to the arms; those of covariates that a model found differ between arms, if every arm has
-rows enough, so that potential-outcome means are right, too, where effects depend on them.
+arm and, where slopes are free, give every z the mean z̄. The slopes' own error is in the influence
+function. Slopes are common to the arms; those of covariates that a model found are each arm's own,
+if every arm has rows enough, so that potential-outcome means are right, too, where effects depend
+on them.
 
-What is left for slopes is what the models have missed, so it cannot be large. A ridge says how
+What is left for slopes is what the models have missed, so it should not be large. A ridge says how
 large: with ridge λ every unit brings λ pseudo-observations of a slope of zero for each term, in
-units of its spread, and a slope is taken for a draw of variance s²/(n λ), that is of 1/√λ standard
-errors of a slope that has no neighbours. Directions in which the treatment leaves hardly any
-variation then no longer decide the estimate; what the ridge leaves of the imbalance there counts in
-the variance, with slopes of just this size.
+units of its spread, and a slope is taken for a draw of variance s²/(n λ w̄), with w̄ the mean weight:
+1/√λ standard errors of a common slope that has no neighbours. Directions in which the treatment
+leaves hardly any variation then no longer decide the estimate. What the ridge leaves of the
+imbalance counts in the variance, with slopes of this size and without a common sign.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from cstonet.estimators.nuisances import (
 
 # Directions of z with less than this share of the largest variance have no slope of their own.
 _RANK_TOLERANCE = 1e-10
+# A column whose spread is this share of its mean is constant up to rounding.
+_ROUNDING = 1e-12
 # Rows, weighted ones counted by their effective number, that a slope needs: of all arms together,
 # and of the smallest arm for slopes of its own.
 ROWS_PER_SLOPE, ROWS_PER_ARM_SLOPE = 4, 10
@@ -51,8 +54,8 @@ class LinearTerms:
     """Intercepts and slopes of what the outcome model leaves, and how every unit enters them.
 
     The terms themselves are computed block by block when they are needed: D_i is the row of the
-    unit's arm as L indicators, of the k terms z_i - z̄, and of the d terms that have slopes by arm
-    times the indicator of each arm but the first.
+    unit's arm as L indicators, of the k - d terms z_i - z̄ that have common slopes, and of the d
+    terms that have slopes by arm times the indicator of each arm.
 
     Attributes
     ----------
@@ -60,8 +63,8 @@ class LinearTerms:
         z.
     center, scale : (k,) float64
         z̄, and the spread that the terms are in units of.
-    by_arm : (d,) int
-        Terms whose slopes differ between arms.
+    common, by_arm : (k - d,) and (d,) int
+        Terms whose slopes are the same in all arms, and those whose slopes differ.
     levels : int
         Number L of arms.
     received : (n,) int
@@ -69,10 +72,10 @@ class LinearTerms:
     counted, weights : (n,) float64
         Weights of the units, and those of the regression: w_i / p̂_A(x_i), or what an estimator has
         in its place.
-    coefficients : (L + k + (L-1) d,) float64
+    coefficients : (L + k - d + L d,) float64
         Of D.
     inverse : (width, width) float64
-        That of the mean of weight times D D'.
+        That of the mean of weight times D D', with the ridge.
     residual, error : (n,) float64
         What D leaves of y - μ̂_A(x), and the same over √(1 - leverage): a residual is smaller than
         the error it stands for.
@@ -85,6 +88,7 @@ class LinearTerms:
     columns: Columns
     center: FloatArray
     scale: FloatArray
+    common: IntArray
     by_arm: IntArray
     levels: int
     received: IntArray
@@ -105,9 +109,8 @@ class LinearTerms:
     def pull(self, rows: slice) -> FloatArray:
         """What the terms add to the outcome model of some units under each level, shape (m, L)."""
         z, (arms, common, own) = self._terms(rows), self._parts(self.coefficients)
-        part: FloatArray = (z @ common)[:, None] + arms
-        part[:, 1:] += z[:, self.by_arm] @ own
-        return part
+        part: FloatArray = (z[:, self.common] @ common)[:, None] + arms
+        return part + z[:, self.by_arm] @ own.T
 
     def expected(self, rows: slice, by_level: FloatArray) -> FloatArray:
         """Σ_i Σ_a v_ia D_ia over some units, D_ia being D had unit i received a; shape (width, c).
@@ -120,11 +123,11 @@ class LinearTerms:
             v of c estimates.
         """
         z = self._terms(rows)
-        own = np.einsum("md,mac->adc", z[:, self.by_arm], by_level[:, 1:])
+        own = np.einsum("md,mac->adc", z[:, self.by_arm], by_level)
         return np.concatenate(
             [
                 by_level.sum(axis=0),
-                z.T @ by_level.sum(axis=1),
+                z[:, self.common].T @ by_level.sum(axis=1),
                 own.reshape(-1, by_level.shape[2]),
             ]
         )
@@ -166,8 +169,8 @@ class LinearTerms:
         pull = self.inverse @ imbalance
         by_coefficient = self.coefficients[:, None] * pull
         _, common, own = self._parts(by_coefficient)
-        by_column = common.copy()
-        by_column[self.by_arm] += own.sum(axis=1)
+        by_column = np.empty((len(self.center), imbalance.shape[1]))
+        by_column[self.common], by_column[self.by_arm] = common, own.sum(axis=0)
         spread = self._terms(rows) ** 2 - 1
         held: FloatArray = self.weights[rows, None] * by_column.sum(axis=0)
         held += self.weights.mean() * self.counted[rows, None] * (spread @ by_column)
@@ -186,16 +189,16 @@ class LinearTerms:
 
     def regressors(self, rows: slice) -> FloatArray:
         """D of some units, shape (m, width)."""
-        return _regressors(self._terms(rows), self.received[rows], self.levels, self.by_arm)
+        z = self._terms(rows)
+        return _regressors(z, self.received[rows], self.levels, self.common, self.by_arm)
 
     def _terms(self, rows: slice) -> FloatArray:
         return (self.columns[rows] - self.center) / self.scale
 
     def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Values (width, …) of arms (L, …), common terms (k, …) and terms by arm (d, L-1, …)."""
-        arms, common, own = np.split(values, [self.levels, self.levels + len(self.center)])
-        by_arm = own.reshape(self.levels - 1, len(self.by_arm), *values.shape[1:])
-        return arms, common, by_arm.swapaxes(0, 1)
+        """Values (width, …) of arms (L, …), common terms (k - d, …) and terms by arm (L, d, …)."""
+        arms, common, own = np.split(values, [self.levels, self.levels + len(self.common)])
+        return arms, common, own.reshape(self.levels, len(self.by_arm), *values.shape[1:])
 
 
 def linear_terms(
@@ -230,13 +233,14 @@ def linear_terms(
         residual[rows] = nuisances.y[rows]
         residual[rows] -= np.take_along_axis(nuisances.mu[rows], codes, axis=1)[:, 0]
     z, by_arm = _affordable(nuisances, weights)
+    common = np.setdiff1d(np.arange(z.shape[1]), by_arm)
     center, scale = _units(z, counted)
 
     def terms(rows: slice) -> FloatArray:
         part: FloatArray = (z[rows] - center) / scale
-        return _regressors(part, nuisances.treatment[rows], levels, by_arm)
+        return _regressors(part, nuisances.treatment[rows], levels, common, by_arm)
 
-    width = levels + z.shape[1] + (levels - 1) * len(by_arm)
+    width = levels + len(common) + levels * len(by_arm)
     gram, moment = np.zeros((width, width)), np.zeros(width)
     for rows in row_blocks(n, width):
         regressors = terms(rows)
@@ -260,6 +264,7 @@ def linear_terms(
         columns=z,
         center=center,
         scale=scale,
+        common=common,
         by_arm=by_arm,
         levels=levels,
         received=nuisances.treatment,
@@ -325,11 +330,16 @@ def effective_size(weights: FloatArray) -> float:
     return total**2 / float(weights @ weights) if total > 0 else 0.0
 
 
-def _regressors(z: FloatArray, codes: IntArray, levels: int, by_arm: IntArray) -> FloatArray:
-    """Arms, terms, and terms by arm of m units, shape (m, width)."""
+def _regressors(
+    z: FloatArray, codes: IntArray, levels: int, common: IntArray, by_arm: IntArray
+) -> FloatArray:
+    """Arms, common terms, and terms by arm of m units, shape (m, width).
+
+    No arm is a reference for the others: a ridge treats them alike.
+    """
     arms = np.equal(codes[:, None], np.arange(levels))
-    own = [arms[:, [a]] * z[:, by_arm] for a in range(1, levels)]
-    return np.column_stack([arms, z, *own])
+    own = [arms[:, [a]] * z[:, by_arm] for a in range(levels)]
+    return np.column_stack([arms, z[:, common], *own])
 
 
 def _units(z: Columns, counted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -337,4 +347,5 @@ def _units(z: Columns, counted: FloatArray) -> tuple[FloatArray, FloatArray]:
     n, blocks = len(counted), list(row_blocks(*z.shape))
     center = np.asarray(sum(counted[rows] @ z[rows] for rows in blocks) / n)
     spread = np.sqrt(sum(counted[rows] @ (z[rows] - center) ** 2 for rows in blocks) / n)
-    return center, np.asarray(np.where(spread > 0, spread, 1.0))
+    varies = spread > _ROUNDING * np.abs(center)
+    return center, np.asarray(np.where(varies, spread, 1.0))

@@ -12,6 +12,7 @@ from cstonet.estimators import Nuisances, clip_propensity, estimate_effects, est
 from cstonet.estimators.linear_terms import (
     ROWS_PER_ARM_SLOPE,
     ROWS_PER_SLOPE,
+    LinearTerms,
     effective_size,
     linear_terms,
 )
@@ -311,15 +312,28 @@ def test_errors_allow_for_the_fitted_slopes():
 # Slopes that are held -----------------------------------------------------------------------------
 
 
+def standardised(nuisances):
+    """The covariates in units of their spread, (n, 3)."""
+    w, z = nuisances.unit_weights, nuisances.linear
+    z = z - np.average(z, axis=0, weights=w)
+    return z / np.sqrt(np.average(z**2, axis=0, weights=w))
+
+
+def held_regressors(nuisances, received):
+    """Arms, covariates with common slopes, and those found, by arm: every arm is coded alike."""
+    z, arms = standardised(nuisances), np.eye(nuisances.n_levels)[received]
+    common = np.setdiff1d(np.arange(3), nuisances.found)
+    own = [arms[:, [a]] * z[:, nuisances.found] for a in range(nuisances.n_levels)]
+    return np.column_stack([arms, z[:, common], *own])
+
+
 class HeldTwin:
     """Least squares with pseudo-observations of slopes of zero, by numpy's own solver."""
 
     def __init__(self, nuisances: Nuisances) -> None:
         n, codes, levels = nuisances.n, nuisances.treatment, nuisances.n_levels
         rows, w = np.arange(n), nuisances.unit_weights
-        spread = np.sqrt(np.cov(nuisances.linear.T, aweights=w, ddof=0).diagonal())
-        units = np.concatenate([np.ones(levels), spread, *[spread[nuisances.found]] * (levels - 1)])
-        design = regressors(nuisances, codes) / units
+        design = held_regressors(nuisances, codes)
         weights = w / clip_propensity(nuisances.propensity, CLIP).values[rows, codes]
         left = nuisances.y - nuisances.mu[rows, codes]
         penalty = np.sqrt(nuisances.ridge * weights.sum()) * np.eye(design.shape[1])[levels:]
@@ -327,7 +341,7 @@ class HeldTwin:
         stacked = np.vstack([root[:, None] * design, penalty])
         answers = np.concatenate([root * left, np.zeros(len(penalty))])
         beta = np.linalg.lstsq(stacked, answers, rcond=None)[0]
-        every = [regressors(nuisances, np.full(n, a)) / units for a in range(levels)]
+        every = [held_regressors(nuisances, np.full(n, a)) for a in range(levels)]
         self.mu = nuisances.mu + np.column_stack([d @ beta for d in every])
         arms = np.eye(levels)[codes] * weights[:, None]
         correction = arms * (nuisances.y - self.mu[rows, codes])[:, None]
@@ -339,9 +353,10 @@ class HeldTwin:
         pull = inverse @ imbalance
         total = arms - weights[:, None] * (design @ pull)
         # A unit brings its pseudo-observations, and moves the units that they are in.
-        shares = np.eye(3)[np.concatenate([np.arange(3), *[nuisances.found] * (levels - 1)])]
+        common = np.setdiff1d(np.arange(3), nuisances.found)
+        shares = np.eye(3)[np.concatenate([common, *[nuisances.found] * levels])]
         products = shares.T @ (beta[levels:, None] * pull[levels:])
-        z = design[:, levels : levels + 3]
+        z = standardised(nuisances)
         moves = weights[:, None] + weights.mean() * w[:, None] * (z**2 - 1)
         added = nuisances.ridge * moves @ products
         moved = w[:, None] * (self.mu - self.means) + total * error[:, None] + added
@@ -375,33 +390,48 @@ def test_a_ridge_leads_from_free_slopes_to_none(nuisances):
     assert np.trace(firm.missed(some)) < 1e-3 * np.trace(weak.missed(some))
 
 
-def test_errors_allow_for_slopes_of_the_size_that_the_ridge_says():
-    """Slopes drawn as the ridge assumes, of covariates that decide most of the treatment."""
-    rng = np.random.default_rng(11)
-    n, k, ridge = 300, 40, 0.5
-    estimates, errors = [], []
-    for _ in range(400):
-        z = rng.normal(size=(n, k))
-        p = 1 / (1 + np.exp(-1.5 * z[:, :10].sum(axis=1) / np.sqrt(10)))
-        treatment = (rng.random(n) < p).astype(np.int64)
-        # Standard errors of slopes are 1/√n, the weights 2 on average.
-        gamma = rng.normal(0, 1 / np.sqrt(n * ridge), k)
-        nuisances = Nuisances(
-            y=z @ gamma + rng.normal(size=n),
-            treatment=treatment,
-            mu=np.zeros((n, 2)),
-            propensity=np.full((n, 2), 0.5),
-            weights=None,
-            fold=np.zeros(n, dtype=np.int64),
-            linear=z,
-            ridge=ridge,
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_the_ridge_leaves_counts_with_slopes_of_its_size(nuisances, name, monkeypatch):
+    """The imbalance of the effect's own total weights, times the variance of a slope."""
+    plain = replace(nuisances, ridge=0.4, found=nuisances.found[:0])
+    seen = []
+
+    def without(terms, imbalance):
+        seen.append(terms)
+        return np.zeros((imbalance.shape[1],) * 2)
+
+    whole = target(plain, name).covariance[0, 0]
+    monkeypatch.setattr(LinearTerms, "missed", without)
+    rest = target(plain, name).covariance[0, 0]
+    (terms,) = seen
+    slope = terms.noise / (N * 0.4 * terms.weights.mean())
+    left = standardised(plain).T @ weights_of_effect(plain, name, (1, 0), clip=CLIP)
+    assert whole - rest == pytest.approx(slope * left @ left, rel=1e-9)
+    assert whole > rest
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
+def test_no_arm_is_the_reference_of_the_others(nuisances, ridge):
+    """Arms in reverse order: the same means, covariances and, up to its sign, the same effect."""
+    given, levels = replace(nuisances, ridge=ridge), nuisances.n_levels
+    mirrored = replace(
+        given,
+        treatment=levels - 1 - given.treatment,
+        mu=given.mu[:, ::-1].copy(),
+        propensity=given.propensity[:, ::-1].copy(),
+    )
+    one, other = estimate(given), estimate(mirrored)
+    means = slice(levels - 1, None)
+    np.testing.assert_allclose(other.estimates[means][::-1], one.estimates[means], **TWIN)
+    turned = other.covariance[means, means][::-1, ::-1]
+    np.testing.assert_allclose(turned, one.covariance[means, means], **TWIN)
+    for name, opposite in (("ATE", "ATE"), ("ATT", "ATC"), ("ATO", "ATO")):
+        found = target(given, name)
+        turned = estimate_target(
+            mirrored, opposite, (levels - 1, levels - 2), clip=CLIP, name=opposite
         )
-        effects = estimate(nuisances)
-        estimates.append(effects.estimates[0])
-        errors.append(effects.standard_errors[0])
-    # The spread of 400 estimates has a standard error of 3.5 %.
-    spread = np.sqrt(np.mean(np.square(estimates)))
-    assert 1 - 3 * 0.035 < np.mean(errors) / spread < 1 + 3 * 0.035
+        np.testing.assert_allclose(turned.estimates, -found.estimates, **TWIN)
+        np.testing.assert_allclose(turned.covariance, found.covariance, **TWIN)
 
 
 # Slopes that rows allow ---------------------------------------------------------------------------
@@ -452,16 +482,23 @@ def vars_of(effects):
     return effects.estimates, effects.covariance, effects.influence, effects.freedom
 
 
-def test_units_copies_and_constants_of_the_covariates_do_not_matter(nuisances):
-    linear = nuisances.linear
-    more = np.column_stack([1e3 * linear + 1e4, linear[:, :1], np.full(nuisances.n, 3.0)])
-    one, other = estimate(nuisances), estimate(replace(nuisances, linear=more))
+def test_units_and_constants_of_the_covariates_do_not_matter(held):
+    more = np.column_stack([1e3 * held.linear + 1e4, np.full(held.n, 3.0)])
+    one, other = estimate(held), estimate(replace(held, linear=more))
     np.testing.assert_allclose(other.estimates, one.estimates, rtol=1e-8)
     np.testing.assert_allclose(other.covariance, one.covariance, rtol=1e-8)
 
 
-def test_rows_without_weight_do_not_matter(nuisances):
-    some = replace(nuisances, weights=np.where(np.arange(nuisances.n) % 5, 1.0, 0.0))
+def test_copies_of_covariates_do_not_matter_to_free_slopes(nuisances):
+    """A ridge holds a covariate that is there twice half as firmly."""
+    twice = np.column_stack([nuisances.linear, nuisances.linear[:, :1]])
+    one, other = estimate(nuisances), estimate(replace(nuisances, linear=twice))
+    np.testing.assert_allclose(other.estimates, one.estimates, rtol=1e-8)
+    np.testing.assert_allclose(other.covariance, one.covariance, rtol=1e-8)
+
+
+def test_rows_without_weight_do_not_matter(held):
+    some = replace(held, weights=np.where(np.arange(held.n) % 5, 1.0, 0.0))
     only = some.among(some.weights > 0)
     np.testing.assert_allclose(estimate(some).estimates, estimate(only).estimates, **TWIN)
     errors = [estimate(each).standard_errors for each in (some, only)]
@@ -474,6 +511,7 @@ def test_some_units_are_the_same_units(nuisances, monkeypatch):
     some = np.arange(N) % 3 != 1
     only = nuisances.among(some)
     assert only.n == some.sum()
+    assert replace(nuisances, ridge=0.3).among(some).ridge == 0.3
     for part in ("y", "treatment", "mu", "propensity", "fold", "linear"):
         np.testing.assert_array_equal(getattr(only, part), getattr(nuisances, part)[some])
     np.testing.assert_array_equal(only.found, nuisances.found)
@@ -509,10 +547,10 @@ def test_impossible_shapes_are_refused(nuisances):
         replace(nuisances, linear=nuisances.linear[:-1])
 
 
-def test_blocks_of_rows_change_nothing_but_the_order_of_sums(nuisances, monkeypatch):
-    whole = estimate(nuisances)
+def test_blocks_of_rows_change_nothing_but_the_order_of_sums(held, monkeypatch):
+    whole = estimate(held)
     monkeypatch.setattr(blocks, "_VALUES_AT_ONCE", 64)
     monkeypatch.setattr(blocks, "_FEWEST_ROWS", 7)
-    assert len(list(blocks.row_blocks(N, linear_terms(nuisances, CLIP).width))) > 10
-    for one, other in zip(vars_of(whole), vars_of(estimate(nuisances)), strict=True):
+    assert len(list(blocks.row_blocks(N, linear_terms(held, CLIP).width))) > 10
+    for one, other in zip(vars_of(whole), vars_of(estimate(held)), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-11)
