@@ -44,8 +44,8 @@ DRAWS = 100
 # The authors take 4000 steps for IHDP and keep the best of ten looks at the validation rows.
 SCHEDULE = Schedule(batch=100, checks=40, patience=5, steps_per_check=100)
 
-# A column that others determine would have an unbounded density.
-_SMALLEST_SPREAD = 0.01
+# A column that others determine, or with few values, would have an unbounded density.
+_SMALLEST_SPREAD = 0.1
 
 _glorot = nn.init.xavier_uniform_
 
@@ -92,10 +92,13 @@ class CEVAE(nn.Module):
     def __init__(self, inputs: int, columns: Columns, binary: bool) -> None:
         super().__init__()
         self.columns, self.binary = columns, binary
-        n_binary, n_continuous = len(columns.binary), len(columns.continuous)
         self.decode = hidden([LATENT, WIDTH, WIDTH], _glorot)
-        self.binary_columns = perceptron([WIDTH, WIDTH, n_binary], _glorot)
-        self.continuous_columns = perceptron([WIDTH, WIDTH, 2 * n_continuous], _glorot)
+        # A layer without outputs draws a warning, so what there is no column for is left out.
+        if len(columns.binary) > 0:
+            self.binary_columns = perceptron([WIDTH, WIDTH, len(columns.binary)], _glorot)
+        if len(columns.continuous) > 0:
+            outputs = 2 * len(columns.continuous)
+            self.continuous_columns = perceptron([WIDTH, WIDTH, outputs], _glorot)
         self.treatment = perceptron([LATENT, WIDTH, 1], _glorot)
         self.outcome = TwoHeads([LATENT, WIDTH, WIDTH, WIDTH], _glorot)
         self.guess_treatment = perceptron([inputs, LATENT, 1], _glorot)
@@ -116,17 +119,18 @@ class CEVAE(nn.Module):
 
     def log_likelihood(self, z: Tensor, rows: Sample) -> Tensor:
         """Logarithms of p(x | z) p(t | z) p(y | t, z), (n,)."""
-        decoded = self.decode(z)
-        is_high = (rows.X[:, self.columns.binary] > self.columns.thresholds).float()
-        mean, spread = self.continuous_columns(decoded).chunk(2, dim=1)
-        return (
-            -_cross_entropies(self.binary_columns(decoded), is_high).sum(dim=1)
-            + normal_log_density(
-                rows.X[:, self.columns.continuous], mean, softplus(spread) + _SMALLEST_SPREAD
-            ).sum(dim=1)
-            - _cross_entropies(self.treatment(z).squeeze(1), rows.treat)
-            + self._outcome_log_likelihood(self.outcome(z), rows)
-        )
+        total = self._outcome_log_likelihood(self.outcome(z), rows)
+        total = total - _cross_entropies(self.treatment(z).squeeze(1), rows.treat)
+        decoded, columns = self.decode(z), self.columns
+        if len(columns.binary) > 0:
+            is_high = (rows.X[:, columns.binary] > columns.thresholds).float()
+            total = total - _cross_entropies(self.binary_columns(decoded), is_high).sum(dim=1)
+        if len(columns.continuous) > 0:
+            mean, spread = self.continuous_columns(decoded).chunk(2, dim=1)
+            spread = softplus(spread) + _SMALLEST_SPREAD
+            seen = rows.X[:, columns.continuous]
+            total = total + normal_log_density(seen, mean, spread).sum(dim=1)
+        return total
 
     def guess_log_likelihood(self, rows: Sample) -> Tensor:
         """Logarithms of q(t | x) q(y | x, t), (n,), which stand in for t and y of new rows."""

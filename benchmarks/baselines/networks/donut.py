@@ -57,7 +57,8 @@ class Donut(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """Predictions under either treatment, (n, 2)."""
-        return self.heads(self.layers(X))
+        both: Tensor = self.heads(self.layers(X))
+        return both
 
     def propensity(self, X: Tensor) -> Tensor:
         """Probabilities of treatment, (n,)."""

@@ -96,10 +96,9 @@ def means_of(predicted: Tensor, binary: bool) -> Tensor:
 def half_squares(modules: Sequence[nn.Module]) -> Tensor:
     """Half the sum of the squared weights of the linear layers, offsets left out."""
     weights = [
-        layer.weight for module in modules for layer in module.modules() if _is_linear(layer)
+        layer.weight
+        for module in modules
+        for layer in module.modules()
+        if isinstance(layer, nn.Linear)
     ]
     return torch.stack([weight.square().sum() for weight in weights]).sum() / 2
-
-
-def _is_linear(layer: nn.Module) -> bool:
-    return isinstance(layer, nn.Linear)

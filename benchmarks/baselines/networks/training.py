@@ -61,7 +61,7 @@ class Scales:
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise ValueError("a covariate or outcome is not finite; impute or drop such rows")
         spread = X.std(axis=0)
-        centre, scale = (0.0, 1.0) if rows.binary else (float(y.mean()), float(y.std()))
+        centre, scale = (0.0, 1.0) if rows.binary else (float(y.mean()), float(y.std()) or 1.0)
         return cls(X.mean(axis=0), np.where(spread > 0, spread, 1.0), centre, scale, rows.binary)
 
     def inputs(self, X: ArrayLike) -> Tensor:
@@ -187,7 +187,7 @@ def train(
         for _ in range(steps):
             optimizer.zero_grad()
             value = loss(rows[next(stream)])
-            value.backward()
+            torch.autograd.backward(value)
             optimizer.step()
             total += float(value.detach())
         losses.append(_value(loss, held_out))
