@@ -83,7 +83,7 @@ $(VENV)/installed: $(VENV)/ready $(NATIVE)
 	@touch $@
 
 # One rule for every extra of pyproject.toml that a target above asks for.
-$(addprefix $(VENV)/,test lint coverage docs bench bench-neural ray): $(VENV)/%: $(VENV)/ready
+$(addprefix $(VENV)/,test lint coverage docs bench ray): $(VENV)/%: $(VENV)/ready
 	@$(PY) .ci/requirements.py $* > $(VENV)/requirements-$*.txt
 	@$(PIP) -r $(VENV)/requirements-$*.txt
 	@touch $@

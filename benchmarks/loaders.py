@@ -84,7 +84,7 @@ def load_twins(folder: Path, draw: int) -> Problem:
     of the observed twin would be a consequence of the draw.
     """
     pairs = pd.read_csv(folder / "twins_lt2kg_complete_4821.csv.gz")
-    covariates = pairs.drop(columns=TWINS_NOT_COVARIATES).astype(np.float64)
+    covariates = pairs.drop(columns=TWINS_NOT_COVARIATES, errors="ignore").astype(np.float64)
     covariates["bord"] = pairs["bord_1"].astype(np.float64)
     rng = np.random.default_rng(np.random.SeedSequence([_TWINS_ENTROPY, draw]))
     others = standardised(covariates.drop(columns="gestat10").to_numpy())

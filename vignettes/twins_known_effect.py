@@ -88,7 +88,7 @@ not_covariates = [
     *("cevae_row", "dbirwt_0", "dbirwt_1", "mort_0", "mort_1", "infant_id_0", "infant_id_1"),
     *("brstate", "stoccfipb", "mplbir", "bord_0", "bord_1"),
 ]
-covariates = pairs.drop(columns=not_covariates).astype(float)
+covariates = pairs.drop(columns=not_covariates, errors="ignore").astype(float)
 covariates["bord"] = pairs["bord_1"].astype(float)  # birth order of the heavier twin
 
 
@@ -426,8 +426,8 @@ errors.corr()["cstonet"].drop("cstonet").rename("correlation with the fit's erro
 #
 # ## What is not known
 #
-# * **Whether 95 % are 95 %.** Ten intervals cannot tell 95 from 85 %. `benchmarks/real.py` has the same
-#   draws for more numbers and other methods.
+# * **Whether 95 % are 95 %.** Ten intervals cannot tell 95 from 85 %. `benchmarks/field.py` has
+#   other draws of the same pairs, and other methods.
 # * **What another study would say.** A researcher has one row of the table above, not ten. Its
 #   standard error is all that tells how far another row might be. Cross-validation folds do not
 #   replace it: they share the same births, and the same draw of who was seen. For one such draw the

@@ -11,8 +11,8 @@ from cstonet.settings.options import FitOptions, SearchOptions, VarianceChoice, 
 # Least propensity in shares of its arm: a weight of more than fifty times the arm's mean weight is
 # cut. And that of a dose's densities or of mediators' arms, in plain numbers.
 SHARE_CLIP, DENSITY_CLIP = 0.02, 0.01
-# How firmly slopes are held at zero: as if each were drawn with √10 of its standard errors. What is
-# larger, the models find.
+# How firmly slopes are held at zero: as if drawn with √10 standard errors of a common slope, about
+# the size from which on a search finds a covariate.
 SLOPE_RIDGE = 0.1
 
 

@@ -330,9 +330,9 @@ def test_table_of_mean_effects_by_hand():
         result("acic-cate testdataset1", 1, "dse", 9.0, out=asked_outside(9.0)),
     ]
     text = paper_report.table_text("acic-ate", records)
-    # |0.2|/2 and |0.4|/2 in sample, 0.4/2 and 0.2/2 outside: both 0.15, with error 0.05.
-    assert "| dse | 2 | 0.150 (0.050) | 0.150 (0.050) | 50 ± 20 % | 0.0776 (0.0193) |" in text
-    assert "| DONUT, not run | 0 | – | – | – | 0.5294 (0.2640) | 0.5290 (0.2642) |" in text
+    # |0.2|/2 and |0.4|/2 in sample, 0.4/2 and 0.2/2 outside: both 0.15, spread by 0.1/√2.
+    assert "| dse | 2 | 0.150 (0.071) | 0.150 (0.071) | 0.0776 (0.0193) |" in text
+    assert "| DONUT, not run | 0 | – | – | 0.5294 (0.2640) | 0.5290 (0.2642) |" in text
 
 
 def test_table_of_effects_of_rows_by_hand():
@@ -351,6 +351,12 @@ def test_table_of_missing_values_by_hand():
     assert "| mar | oracle | – | – | 0.100 | 0.0500 |" in text
     assert "| mar | calibrated | 1 | 0.0797 (0.0134) | 0.400 | 0.300 | 0 ± 22 % |" in text
     assert "| 0.250 | 0.250 | 0 | 0.250 |" in text
+    others = [
+        {**mine, "group": f"missing {scenario}"} for scenario in ("complete", "noise-free", "mnar")
+    ]
+    text = paper_report.table_text("missing", others)
+    for scenario, figure in (("complete", "–"), ("noise-free", "0.0103"), ("mnar", "0.1687")):
+        assert f"| {scenario} | calibrated | 1 | {figure}" in text
 
 
 def test_tables_in_thirds_by_hand():
@@ -384,7 +390,7 @@ def test_table_of_tcga_by_hand():
         result("tcga, 100 genes", 2, "calibrated", -0.2, **more),
     ]
     text = paper_report.table_text("tcga", records)
-    line = "| 100 genes | calibrated | 2 | -0.150 (0.050) | 0.1000 (0.0000) | 0.1000 (0.0000) |"
+    line = "| 100 genes | calibrated | 2 | -0.150 (0.071) | 0.1000 (0.0000) | 0.1000 (0.0000) |"
     assert line in text
     text = paper_report.table_text("tcga-covariates", records)
     assert "tcga, 100 genes, treatment, selected in so many of 4 parts: age (4)" in text

@@ -31,12 +31,12 @@ _SLOPES = (
     "(all covariates if there are four effective rows for each coefficient, otherwise those found "
     "by a model; those found have slopes by arm if every arm has ten effective rows for each), and "
     "what this explains joined the outcome model, so that the estimator's total weights balance "
-    "these covariates. A ridge holds the slopes as if each were drawn with {spread} of its "
-    "standard errors, since what is larger the models find; the error of the slopes is in the "
-    "influence function, and the imbalance that the ridge leaves counts in the variance with "
-    "slopes of that size. With respect to effects of the covariates that are linear and, unless a "
-    "model found the covariate, alike in all arms, the estimator is thus right whatever the "
-    "propensities are, up to what that variance allows for."
+    "these covariates but for what a ridge leaves. It shrinks the slopes as if they were drawn "
+    "with {spread} standard errors of a common slope; their error is in the influence function, "
+    "and the remaining imbalance counts in the variance with slopes of that size that have no "
+    "common sign. Effects of the covariates that are linear and, unless a model found the "
+    "covariate, alike in all arms are thus removed to the largest part, whatever the propensities "
+    "are."
 )
 _BACKBONE = (
     "Linear parts. Beside the networks, every fold has penalised regressions of treatment "
@@ -55,7 +55,7 @@ _OWN = "Each model adjusts for the covariates found for it."
 _TARGETED = (
     "The {name} is the effect {population}; its estimator solves the equation of its own efficient "
     "influence function, with the same nuisances, and its standard error is from the empirical "
-    "variance of that function."
+    "variance of that function and what the slopes leave."
 )
 
 
