@@ -15,8 +15,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import peers_doubleml as dml
 from baselines.base import Baseline
-from common import FORMULA, Z95, Estimate, Method, Problem, Record
+from common import FORMULA, Z95, Estimate, FloatArray, Method, Problem, Record
 from field_data import ARMS_NAMES, ArmsProblem, arms_estimate
+from least_squares import Adjusted, adjust, adjust_within_arms
 from own import Preset, plan_digest
 from peers import DOUBLEML, LearnerChoice, Peer
 from peers_linear import ols_treated
@@ -83,7 +84,7 @@ def arms_by_doubleml(
     """DoubleML's average potential outcomes of all arms, as differences with the reference."""
     from doubleml import DoubleMLAPOS, DoubleMLData
 
-    X = problem.data.drop(columns=["y", "treat"]).to_numpy(np.float64)
+    X = _covariates(problem)
     learners = learners_of(dml.Task(problem.binary, X.shape[1], threads, seed))
     np.random.seed(seed)  # noqa: NPY002  DoubleML draws its folds from the global state
     data = DoubleMLData.from_arrays(X, problem.y, problem.arms.astype(np.float64))
@@ -104,16 +105,23 @@ def arms_by_doubleml(
 
 def arms_by_ols(problem: ArmsProblem, threads: int, seed: int) -> Estimate:  # noqa: ARG001
     """Least squares on an indicator of every arm and every covariate, with HC1 errors."""
-    import statsmodels.api as sm
+    indicators = (problem.arms[:, None] == np.arange(1, len(ARMS_NAMES))).astype(np.float64)
+    return _arms_estimate(problem, adjust(problem.y, indicators, _covariates(problem)))
 
-    X = problem.data.drop(columns=["y", "treat"]).to_numpy(np.float64)
-    arms = np.arange(1, len(ARMS_NAMES))
-    indicators = (problem.arms[:, None] == arms).astype(np.float64)
-    fit = sm.OLS(problem.y, np.column_stack([indicators, np.ones(len(X)), X])).fit(cov_type="HC1")
-    found = {
-        name: _figures(b, se, b - Z95 * se, b + Z95 * se)
-        for name, b, se in zip(problem.truths, fit.params, fit.bse, strict=False)
-    }
+
+def arms_by_interacted_ols(problem: ArmsProblem, threads: int, seed: int) -> Estimate:  # noqa: ARG001
+    """The same with slopes of each arm's own, see `peers_linear.ols_interacted`."""
+    effects, _ = adjust_within_arms(problem.y, problem.arms, _covariates(problem))
+    return _arms_estimate(problem, effects)
+
+
+def _covariates(problem: ArmsProblem) -> FloatArray:
+    return problem.data.drop(columns=["y", "treat"]).to_numpy(np.float64)
+
+
+def _arms_estimate(problem: ArmsProblem, effects: Adjusted) -> Estimate:
+    values = zip(problem.truths, effects.coefficients, effects.errors, strict=True)
+    found = {name: _figures(b, se, b - Z95 * se, b + Z95 * se) for name, b, se in values}
     return arms_estimate(problem, found)
 
 
@@ -132,14 +140,15 @@ TREATED_PEERS = {
         Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr_treated),
         Peer("bart", ("stochtree",), partial(mean_among_treated, sample_bart)),
         Peer("bcf", ("stochtree",), partial(mean_among_treated, sample_bcf)),
-        Peer("ols", ("statsmodels.api",), ols_treated),
+        Peer("ols", (), ols_treated),
     )
 }
 ARMS_PEERS = {
     peer.name: peer
     for peer in (
         *(choice.peer(name, arms_by_doubleml) for name, choice in ARMS_DOUBLEML.items()),
-        Peer("ols", ("statsmodels.api",), arms_by_ols),
+        Peer("ols", (), arms_by_ols),
+        Peer("ols-interacted", (), arms_by_interacted_ols),
     )
 }
 

@@ -31,11 +31,11 @@ Loader: TypeAlias = Callable[[Path, int], Problem]
 
 _SIMULATED = range(LAST_TUNING_SEED + 1, LAST_TUNING_SEED + 501)
 _FIELD = (
-    "calibrated,ols,statsmodels-aipw,doubleml-lasso,doubleml-lightgbm,doubleml-lightgbm-stopped,"
-    "doubleml-forest,econml-forest,econml-forest-dr,bart,bcf"
+    "calibrated,ols,ols-interacted,statsmodels-aipw,doubleml-lasso,doubleml-lightgbm,"
+    "doubleml-lightgbm-stopped,doubleml-forest,econml-forest,econml-forest-dr,bart,bcf"
 )
 _TREATED = "calibrated,ols,doubleml-lasso,doubleml-lightgbm,doubleml-forest,econml-forest-dr,bart"
-_CHEAP = "calibrated,ols,statsmodels-aipw,doubleml-linear"
+_CHEAP = "calibrated,ols,ols-interacted,statsmodels-aipw,doubleml-linear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ PROTOCOLS = {
         "deviation of 1.8).",
         groups={"irm": partial(_without_folder, load_irm)},
         numbers=_SIMULATED,
-        methods="calibrated,ols,statsmodels-aipw,doubleml-linear,doubleml-lasso,doubleml-forest,"
-        "doubleml-lasso-forest,doubleml-lightgbm-slow,econml-forest-dr,bart,bcf",
+        methods="calibrated,ols,ols-interacted,statsmodels-aipw,doubleml-linear,doubleml-lasso,"
+        "doubleml-forest,doubleml-lasso-forest,doubleml-lightgbm-slow,econml-forest-dr,bart,bcf",
         quick=2,
         errors="population",
     ),
@@ -148,8 +148,9 @@ PROTOCOLS = {
         "Both effects against the reference are pooled.",
         groups={"multi-arm": partial(_without_folder, load_arms)},
         numbers=_SIMULATED,
-        methods="calibrated,ols,doubleml-linear,doubleml-lasso,doubleml-lightgbm-slow",
-        quick_methods="calibrated,ols,doubleml-linear",
+        methods="calibrated,ols,ols-interacted,doubleml-linear,doubleml-lasso,"
+        "doubleml-lightgbm-slow",
+        quick_methods="calibrated,ols,ols-interacted,doubleml-linear",
         question="arms",
         quick=2,
         errors="population",
@@ -157,7 +158,7 @@ PROTOCOLS = {
     "acic2019": _family(
         "acic2019",
         "2000 rows, 185 covariates; effects of the population. " + _SCALED_NOTE,
-        quick_methods="calibrated,ols",
+        quick_methods="calibrated,ols,ols-interacted",
         scaled=True,
     ),
     "acic2019-low": _family(
@@ -169,7 +170,7 @@ PROTOCOLS = {
         "acic2016",
         "4802 rows and 58 real covariates, three of them factors; simulated treatments and "
         "outcomes; effects on the rows.",
-        quick_methods="calibrated,ols",
+        quick_methods="calibrated,ols,ols-interacted",
     ),
     "ihdp": _family(
         "ihdp", "747 infants, 25 real covariates, simulated outcomes; effects on the rows."
@@ -178,7 +179,7 @@ PROTOCOLS = {
         "twins",
         "4821 pairs of twins and their deaths; which twin is seen is drawn; 46 covariates; effects "
         "on the rows.",
-        quick_methods="calibrated,ols",
+        quick_methods="calibrated,ols,ols-interacted",
     ),
     "tcga-genes": Protocol(
         title="Gene expression, simulated treatments and outcomes",

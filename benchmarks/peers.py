@@ -20,7 +20,7 @@ from baselines import BASELINES
 from baselines.base import Baseline, version_recipe
 from common import Estimate
 from own import Preset
-from peers_linear import ols, statsmodels_aipw
+from peers_linear import ols, ols_interacted, statsmodels_aipw
 from peers_trees import bart, bcf, econml_forest, econml_forest_dr
 
 import cstonet as cs
@@ -117,7 +117,8 @@ PEERS = {
         Peer("econml-forest-dr", ("econml.dml",), econml_forest_dr),
         Peer("bart", ("stochtree",), bart),
         Peer("bcf", ("stochtree",), bcf),
-        Peer("ols", ("statsmodels.api",), ols),
+        Peer("ols", (), ols),
+        Peer("ols-interacted", (), ols_interacted),
         Peer(
             "statsmodels-aipw",
             ("statsmodels.api", "statsmodels.treatment.treatment_effects"),

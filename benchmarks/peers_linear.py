@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 from common import Z95, Estimate, FloatArray, Variables
+from least_squares import Adjusted, adjust, adjust_within_arms
 from loaders import standardised
-
-# Treatments that the covariates explain up to this share of a variance of one are explained.
-_UNEXPLAINED = 1e-10
 
 
 def ols(problem: Variables, threads: int, seed: int) -> Estimate:  # noqa: ARG001
     """Least squares on the treatment and every covariate, with heteroskedastic errors (HC1)."""
-    return _first_coefficient(problem, np.column_stack([np.ones(len(problem.y)), problem.X]))
+    return _adjusted(problem, np.asarray(problem.X, np.float64))
+
+
+def ols_interacted(problem: Variables, threads: int, seed: int) -> Estimate:  # noqa: ARG001
+    """The same with slopes of each arm's own: products of treatment and centred covariates.
+
+    Lin (2013). Unlike `ols`, it estimates the mean effect where effects are linear in the
+    covariates. It refuses data sets with as many coefficients as rows of an arm.
+    """
+    X = np.asarray(problem.X, np.float64)
+    effects, of_rows = adjust_within_arms(problem.y, problem.treat, X)
+    return _estimate(effects, of_rows[:, 0])
 
 
 def ols_treated(problem: Variables, threads: int, seed: int) -> Estimate:  # noqa: ARG001
@@ -21,22 +30,19 @@ def ols_treated(problem: Variables, threads: int, seed: int) -> Estimate:  # noq
     Least squares on the treatment, every covariate, and the products of both, in which covariates
     are centred at the means of the treated: the treatment's own coefficient is then their effect.
     """
-    treat, X = problem.treat, problem.X
+    treat, X = problem.treat, np.asarray(problem.X, np.float64)
     products = treat[:, None] * (X - X[treat == 1].mean(axis=0))
-    return _first_coefficient(problem, np.column_stack([np.ones(len(X)), X, products]))
+    return _adjusted(problem, np.column_stack([X, products]))
 
 
-def _first_coefficient(problem: Variables, others: FloatArray) -> Estimate:
-    """The treatment's coefficient beside other columns (n, k), and its HC1 error."""
-    import statsmodels.api as sm
+def _adjusted(problem: Variables, controls: FloatArray) -> Estimate:
+    """The treatment's coefficient beside controls (n, k), and its HC1 error."""
+    return _estimate(adjust(problem.y, problem.treat[:, None].astype(np.float64), controls))
 
-    treat = problem.treat.astype(np.float64)
-    left = treat - others @ np.linalg.lstsq(others, treat, rcond=None)[0]
-    if left @ left < _UNEXPLAINED * len(left):
-        raise ValueError("the treatment is a linear combination of the covariates")
-    fit = sm.OLS(problem.y, np.column_stack([treat, others])).fit(cov_type="HC1")
-    ate, se = float(fit.params[0]), float(fit.bse[0])
-    return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se)
+
+def _estimate(found: Adjusted, cate: FloatArray | None = None) -> Estimate:
+    ate, se = float(found.coefficients[0]), float(found.errors[0])
+    return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se, cate)
 
 
 def statsmodels_aipw(problem: Variables, threads: int, seed: int) -> Estimate:  # noqa: ARG001

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from common import Z95, Estimate, FloatArray, Variables
+from least_squares import adjust
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -95,32 +96,6 @@ def _left_over(y: FloatArray, X: FloatArray) -> FloatArray:
     return y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
 
 
-def adjusted_difference(
-    y: FloatArray, treat: NDArray[np.int64], controls: FloatArray
-) -> tuple[float, float]:
-    """Coefficient of the treatment in least squares of y, and its HC1 standard error.
-
-    Parameters
-    ----------
-    y, treat : (n,)
-        Outcomes and treatments.
-    controls : (n, k) float64
-        What is adjusted for; a constant is added.
-    """
-    others = np.column_stack([np.ones(len(y)), controls])
-    coefficients, _, rank, _ = np.linalg.lstsq(others, np.column_stack([treat, y]), rcond=None)
-    apart, outcome = (np.column_stack([treat, y]) - others @ coefficients).T
-    n, k = len(y), int(rank) + 1
-    if n <= k or apart @ apart < 1e-10 * n:
-        raise ValueError(
-            f"the {controls.shape[1]} selected covariates determine the treatment of all {n} rows; "
-            "ask about more rows"
-        )
-    ate = apart @ outcome / (apart @ apart)
-    meat = ((apart * (outcome - ate * apart)) ** 2).sum()
-    return float(ate), float(np.sqrt(n / (n - k) * meat) / (apart @ apart))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SelectedCovariates:
     """The covariates selected from the training rows.
@@ -134,9 +109,13 @@ class SelectedCovariates:
     selected: NDArray[np.bool_]
 
     def on(self, rows: Variables) -> Estimate:
-        """Least squares of these rows' outcomes on their treatments and selected covariates."""
+        """Least squares of these rows' outcomes on their treatments and selected covariates.
+
+        With HC1 errors.
+        """
         controls = np.asarray(rows.X, np.float64)[:, self.selected]
-        ate, se = adjusted_difference(rows.y, rows.treat, controls)
+        found = adjust(rows.y, rows.treat[:, None].astype(np.float64), controls)
+        ate, se = float(found.coefficients[0]), float(found.errors[0])
         return Estimate(ate, se, ate - Z95 * se, ate + Z95 * se)
 
 
