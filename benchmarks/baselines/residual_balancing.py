@@ -64,6 +64,7 @@ def fit_arm(X: FloatArray, y: FloatArray, threads: int, seed: int) -> ArmRegress
     threads, seed : int
         Threads, and the seed of the folds.
     """
+    from learners import path_length
     from sklearn.linear_model import ElasticNet, ElasticNetCV
     from sklearn.model_selection import KFold
 
@@ -75,11 +76,10 @@ def fit_arm(X: FloatArray, y: FloatArray, threads: int, seed: int) -> ArmRegress
     if y.std() == 0:
         return ArmRegression(float(y[0]), np.zeros(p), n)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=seed)
-    # As glmnet, the path ends earlier where there are more covariates than rows.
     path = ElasticNetCV(
         l1_ratio=LASSO_SHARE,
         alphas=PENALTIES,
-        eps=1e-2 if n < p else 1e-3,
+        eps=path_length(n, p),
         cv=folds,
         n_jobs=threads,
     ).fit(scaled, y)

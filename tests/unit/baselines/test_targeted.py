@@ -156,8 +156,13 @@ def test_lasso_fits_training_and_new_rows(binary):
     truth = 0.5 * math.erf(1 / math.sqrt(6) / math.sqrt(2)) if binary else 1.0
     for estimate, rows in ((inside, train), (outside, new)):
         assert abs(estimate.ate - truth) < 4 * estimate.se
-        assert estimate.cate.shape == rows.y.shape
-        assert estimate.cate.mean() == pytest.approx(estimate.ate)
+        # The rows' effects are the initial ones: no row's outcome changes them.
+        means = [fitted.outcome(np.column_stack([np.full(len(rows.y), a), rows.X])) for a in (0, 1)]
+        assert estimate.cate == pytest.approx(means[1] - means[0], abs=1e-12)
+    noise = np.random.default_rng(1).permutation(new.y)
+    other = fitted.on(Rows(noise, new.treat, new.X, binary))
+    assert (other.cate == outside.cate).all()
+    assert other.ate != outside.ate
     if binary:
         assert np.abs(outside.cate).max() <= 1
 
