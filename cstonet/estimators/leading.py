@@ -4,9 +4,9 @@ The covariance of effects that come from different estimators is that of their i
 Each estimator's own covariance stays as it is, though it may be more than the second moment of
 these (the plug-in of the paper, the cost of estimated slopes and of holding them): its influence
 values are first mapped to others that have it. Of all linear maps with that property the symmetric
-one moves them least, T = S^{-1/2} (S^{1/2} V S^{1/2})^{1/2} S^{-1/2} for second moment S and covariance V. So the
-joint covariance has the estimators' own blocks, cross-products of influence values beside them, and
-no negative eigenvalue; where V = S, the map is the identity.
+one moves them least, T = S^{-1/2} (S^{1/2} V S^{1/2})^{1/2} S^{-1/2} for second moment S and
+covariance V. So the joint covariance has the estimators' own blocks, cross-products of influence
+values beside them, and no negative eigenvalue; where V = S, the map is the identity.
 """
 
 from __future__ import annotations
