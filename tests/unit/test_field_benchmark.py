@@ -327,6 +327,16 @@ def test_published_figures_name_peers_that_exist():
     assert shortest.coverage_error == pytest.approx(math.sqrt(0.959 * 0.041 / 1000))
 
 
+def test_published_figures_of_another_design_are_said_but_not_compared():
+    said = "tuned by DoubleML, MAE 0.091, coverage 90.0 %, length 0.373"
+    assert said in field_published.IRM_SOURCE
+    assert "1000 rows and 5 covariates" in field_published.IRM_SOURCE
+    assert not {each.length for each in field_published.IRM_TUNED} & {
+        each.length for each in field_published.IRM
+    }
+    assert not any(each.peer for each in field_published.IRM_TUNED)
+
+
 # Peers -------------------------------------------------------------------------------------------
 
 
