@@ -84,7 +84,9 @@ print(f"difference of the arms' risks: {crude:.3f} (standard error {crude_error:
 # assessed (mx) is a level of its own, as it is frequent.
 
 # %%
-shorter = {"black or african american": "black", "american indian or alaska native": "other"}
+# One patient is American Indian or Alaska Native.
+few = dict.fromkeys(["asian", "american indian or alaska native"], "asian or other")
+shorter = {"black or african american": "black"} | few
 kind = usable["histological_type"]
 clinical = pd.DataFrame(
     {
