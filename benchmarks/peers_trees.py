@@ -113,10 +113,10 @@ def sample_bart(problem: Variables, threads: int, seed: int) -> FloatArray:
     model.sample(
         X_train=np.column_stack([X, problem.treat]),
         y_train=problem.y,
-        general_params=_general(problem, threads, seed),
+        general_params=sampler_settings(problem.binary, threads, seed),
         **_SWEEPS,
     )
-    scale = _scale(problem)
+    scale = prediction_scale(problem.binary)
     mu0, mu1 = (
         model.predict(np.column_stack([X, np.full(len(X), a)]), terms="y_hat", scale=scale)
         for a in (0.0, 1.0)
@@ -135,10 +135,10 @@ def sample_bcf(problem: Variables, threads: int, seed: int) -> FloatArray:
         X_train=X,
         Z_train=problem.treat.astype(np.float64),
         y_train=problem.y,
-        general_params=_general(problem, threads, seed),
+        general_params=sampler_settings(problem.binary, threads, seed),
         **_SWEEPS,
     )
-    scale = _scale(problem)
+    scale = prediction_scale(problem.binary)
     mu0, mu1 = (
         model.predict(X, np.full(len(X), a), terms="y_hat", scale=scale) for a in (0.0, 1.0)
     )
@@ -146,15 +146,16 @@ def sample_bcf(problem: Variables, threads: int, seed: int) -> FloatArray:
     return effects
 
 
-def _general(problem: Variables, threads: int, seed: int) -> dict[str, Any]:
-    """Seed, threads and the kind of outcome, as stochtree takes them."""
+def sampler_settings(binary: bool, threads: int, seed: int) -> dict[str, Any]:
+    """Seed, threads and the kind of response (probit if it is 0 or 1), as stochtree takes them."""
     from stochtree import OutcomeModel
 
-    general: dict[str, Any] = {"random_seed": seed, "num_threads": threads}
-    if problem.binary:
-        general["outcome_model"] = OutcomeModel(outcome="binary", link="probit")
-    return general
+    settings: dict[str, Any] = {"random_seed": seed, "num_threads": threads}
+    if binary:
+        settings["outcome_model"] = OutcomeModel(outcome="binary", link="probit")
+    return settings
 
 
-def _scale(problem: Variables) -> str:
-    return "probability" if problem.binary else "linear"
+def prediction_scale(binary: bool) -> str:
+    """What stochtree calls the scale on which means of such a response are predicted."""
+    return "probability" if binary else "linear"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from common import Estimate, FloatArray, Variables
 from numpy.typing import NDArray
+from peers_trees import prediction_scale, sampler_settings
 
 from baselines.base import Baseline
 
@@ -107,11 +108,8 @@ class Bart:
 
     def fit(self, X: FloatArray, y: NDArray[Any]) -> Bart:
         """Draw from the posterior given covariates (n, p) and a response (n,)."""
-        from stochtree import BARTModel, OutcomeModel
+        from stochtree import BARTModel
 
-        general: dict[str, Any] = {"random_seed": self.seed, "num_threads": self.threads}
-        if self.binary:
-            general["outcome_model"] = OutcomeModel(outcome="binary", link="probit")
         self.model = BARTModel()
         self.model.sample(
             X_train=X,
@@ -119,14 +117,14 @@ class Bart:
             num_gfr=0,
             num_burnin=BURN_IN,
             num_mcmc=DRAWS,
-            general_params=general,
+            general_params=sampler_settings(self.binary, self.threads, self.seed),
             mean_forest_params={"num_trees": BART_TREES},
         )
         return self
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Posterior means (m,) at covariates (m, p), probabilities if the response is 0 or 1."""
-        scale = "probability" if self.binary else "linear"
+        scale = prediction_scale(self.binary)
         draws = self.model.predict(X, terms="y_hat", scale=scale)  # (m, draws)
         means: FloatArray = np.asarray(draws, np.float64).mean(axis=1)
         return means
