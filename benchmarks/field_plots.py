@@ -9,17 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from field_published import Published
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-    PercentFormatter,
-)
-from metrics import ORACLE, REFERENCE, Summary
-from plots import COLOURS, NOMINAL, ORACLE_COLOUR
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from metrics import NOMINAL, ORACLE, REFERENCE, Summary
+from plots import COLOURS, ORACLE_COLOUR, bars_of_share, grid, plain_ticks, save
 
 # Characters of a row's name in a line.
 LABEL_WIDTH = 32
@@ -60,52 +53,43 @@ def plot_lengths(panels: Sequence[LengthPanel], path: Path) -> None:
     Published figures are open squares.
     """
     rows = [_length_rows(panel) for panel in panels]
-    figure, axes = plt.subplots(
-        len(panels),
-        2,
-        figsize=(11, sum(1.3 + 0.24 * len(found) for found in rows)),
-        height_ratios=[1.3 + 0.24 * len(found) for found in rows],
-        squeeze=False,
-        layout="constrained",
-    )
-    for (length, coverage), panel, found in zip(axes, panels, rows, strict=True):
+    heights = [1.3 + 0.24 * len(found) for found in rows]
+    figure, axes = grid(2 * len(panels), width=5.5, height=heights, columns=2)
+    for length, coverage, panel, found in zip(axes[::2], axes[1::2], panels, rows, strict=True):
         for row, each in enumerate(found):
             look = _look(each.label, each.published)
             length.errorbar(each.length, row, **look)
-            bars = [[min(each.bar, each.coverage)], [min(each.bar, 1 - each.coverage)]]
+            bars = bars_of_share(each.coverage, each.coverage_error)
             coverage.errorbar(each.coverage, row, xerr=bars, capsize=3, **look)
         coverage.axvline(NOMINAL, color="0.5", linestyle="--", linewidth=1)
         length.set_yticks(range(len(found)), [each.label for each in found])
         coverage.set_yticks(range(len(found)), [""] * len(found))
         length.set(xscale="log", xlabel="mean length of the 95 % intervals", title=panel.title)
         coverage.set(xlabel="coverage (± 2 errors)", title=panel.title)
-        length.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        length.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        length.xaxis.set_minor_locator(NullLocator())
-        coverage.xaxis.set_major_locator(MaxNLocator(6))
-        coverage.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        plain_ticks(length.xaxis)
+        coverage.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        coverage.xaxis.set_major_formatter(PercentFormatter(1.0))
         for axis in (length, coverage):
             axis.set_ylim(len(found) - 0.5, -0.5)
             axis.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 @dataclass(frozen=True, slots=True)
 class _LengthRow:
-    """A method's mean length, its coverage and two Monte-Carlo errors of it."""
+    """A method's mean length, its coverage and the Monte-Carlo error of that."""
 
     label: str
     length: float
     coverage: float
-    bar: float
+    coverage_error: float
     published: bool
 
 
 def _length_rows(panel: LengthPanel) -> list[_LengthRow]:
     """Ours and the published, the shortest first."""
     rows = [
-        _LengthRow(s.method, s.width, s.coverage, 2 * s.coverage_error, published=False)
+        _LengthRow(s.method, s.width, s.coverage, s.coverage_error, published=False)
         for s in panel.summaries
         if math.isfinite(s.coverage) and math.isfinite(s.width)
     ]
@@ -114,7 +98,7 @@ def _length_rows(panel: LengthPanel) -> list[_LengthRow]:
             f"published: {each.learners}",
             each.length,
             each.coverage,
-            2 * each.coverage_error,
+            each.coverage_error,
             published=True,
         )
         for each in panel.published
@@ -125,16 +109,8 @@ def _length_rows(panel: LengthPanel) -> list[_LengthRow]:
 def plot_intervals(panels: Sequence[IntervalPanel], path: Path) -> None:
     """Estimates with their 95 % intervals, a plot per data set, the comparison's as a band."""
     rows = max(len(panel.intervals) for panel in panels)
-    columns = min(2, len(panels))
-    lines = math.ceil(len(panels) / columns)
-    figure, axes = plt.subplots(
-        lines,
-        columns,
-        figsize=(6.4 * columns, (1.2 + 0.28 * rows) * lines),
-        squeeze=False,
-        layout="constrained",
-    )
-    for axis, panel in zip(axes.flat, panels, strict=False):
+    figure, axes = grid(len(panels), width=6.4, height=1.2 + 0.28 * rows, columns=2)
+    for axis, panel in zip(axes, panels, strict=True):
         first = panel.intervals[0]
         axis.axvspan(first.lower, first.upper, color="0.92", zorder=0)
         axis.axvline(first.estimate, color="0.5", linestyle="--", linewidth=1)
@@ -146,10 +122,7 @@ def plot_intervals(panels: Sequence[IntervalPanel], path: Path) -> None:
         axis.set_yticks(range(len(names)), names)
         axis.set(title=panel.title, xlabel=panel.unit, ylim=(len(panel.intervals) - 0.5, -0.5))
         axis.grid(axis="x", alpha=0.3)
-    for spare in axes.flat[len(panels) :]:
-        spare.remove()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _look(label: str, published: bool) -> dict[str, Any]:

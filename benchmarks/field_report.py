@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 from common import Record
+from field import FILE
 from field_plots import IntervalPanel, LengthPanel, plot_intervals, plot_lengths
 from field_protocols import PROTOCOLS, Protocol
 from field_report_published import PUBLISHED, PUBLISHED_LINES, bands, published_columns
@@ -18,12 +17,11 @@ from metrics import (
     REFERENCE,
     Summary,
     by_method,
-    cost_of,
     coverage_of,
     summarize,
     truth_of,
 )
-from pages.shared import difference_texts, of_single_effects, selection_table
+from pages.shared import difference_texts, failures, of_single_effects, selection_table
 from pairs import Figure
 from plots import Panel, plot_coverage, plot_errors
 from tables import (
@@ -34,24 +32,33 @@ from tables import (
     filled_table,
     number,
     percent_text,
+    seconds_text,
     with_error,
 )
-from tuning import tuning_note
+from tuning import looked_at, tuning_note
 
-FILE = "field.jsonl"
+LOOKED_AT = textwrap.fill(
+    "Looked at while the package's recipe was chosen, by number of the data set or seed: "
+    + looked_at(FILE, (group for protocol in PROTOCOLS.values() for group in protocol.groups))
+    + ". Where some of them are shown here, it is said. The first page leaves them out if there "
+    "are others.",
+    width=100,
+)
 
 INTRODUCTION = f"""\
 # Protocols of the field
 
-Made by `benchmarks/field.py`, one command for each (`--protocol NAME`). All methods of a table had
-the same rows, each with one setting for all data. MAE is the mean absolute error of the effect, the
-length is that of 95 % intervals. ± is one Monte-Carlo standard error, for coverage that of Agresti
-and Coull. "{REFERENCE} - it" is the mean difference of the package's absolute error and the
-method's on the data sets of both: negative where the package is better. *Oracle* is AIPW with the
-true nuisances. Coverage is that of the population's effect where it is known, else of the rows':
-intervals meant for the population then cover more often than 95 %. CPU seconds are medians of one
-thread, or of time on the clock where results carry no other. *Published* figures are copied from
-their sources, not computed here.
+Made by `benchmarks/field.py`, one command for each (`--protocol NAME`). All methods get the same
+rows of a data set, each with one setting for all data; slow ones did fewer data sets, and the
+column says how many. MAE is the mean absolute error of the effect, the length is that of 95 %
+intervals. ± is one Monte-Carlo standard error, for coverage that of Agresti and Coull.
+"{REFERENCE} - it" is the mean difference of the package's absolute error and the method's on the
+data sets of both: negative where the package is better. *Oracle* is AIPW with the true nuisances,
+on Twins with the true propensity and risks fitted to both twins' outcomes. Coverage is that of the
+population's effect where it is known, else of the rows': intervals meant for the population then
+cover more often than 95 %. Intervals that are meant for the rows are asked about the rows' effect
+throughout (§ where others are not). CPU seconds are medians of one thread, or of the clock where
+results carry no other. *Published* figures are copied from their sources, not computed here.
 
 Peers, beside those of the first page: "doubleml-forest" has the forests of DoubleML's coverage
 pages (200 trees of depth 5), "doubleml-lasso-forest" the lasso with such a forest for the
@@ -60,9 +67,7 @@ trees at a learning rate of 0.01; "statsmodels-aipw" AIPW with regressions witho
 refuses where these have no solution; "bcf" stochtree's Bayesian causal forest with an estimated
 propensity.
 
-Looked at while the package's recipe was chosen: Twins draws 1 and 2 (left out here), ACIC 2016 sets
-1 and 2, the four of ACIC 2019 high, IHDP 1 and 2, and seeds up to 4000 of simulations (left out).
-LaLonde's data with the PSID are an example of the README.
+{LOOKED_AT}
 """
 
 
@@ -91,10 +96,9 @@ def section(name: str, protocol: Protocol, records: Sequence[Record], drawn: Pic
     text = [f"## {protocol.title} (`{name}`)\n", f"{protocol.about}\n"]
     if not any("error" not in r for r in records):
         text.append(f"No results yet: `python benchmarks/field.py --protocol {name}`.\n")
-    elif protocol.benchmark != "truth":
-        text += real_section(name, protocol, records, drawn)
     else:
-        text += [*tuning_note(FILE, records), *truth_section(name, protocol, records, drawn)]
+        tables = truth_section if protocol.benchmark == "truth" else real_section
+        text += [*tuning_note(FILE, records), *tables(name, protocol, records, drawn)]
     text += failures(records)
     return text + bands() if protocol.question == "arms" else text
 
@@ -120,15 +124,15 @@ def truth_section(
 ) -> list[str]:
     """The table of a protocol whose truth is known, and what others published of it."""
     if protocol.question == "arms":
-        methods = by_method(of_single_effects(records, led=True))
-        summaries = [pooled_summary(found) for found in methods.values()]
+        records = of_single_effects(records, led=True)
+    methods = by_method(records)
+    summaries = [
+        summarize(found, errors=protocol.errors, scaled=protocol.scaled)
+        for found in methods.values()
+    ]
+    if protocol.question == "arms":
         tables = [arms_table(summaries, methods)]
     else:
-        methods = by_method(records)
-        summaries = [
-            summarize(found, errors=protocol.errors, scaled=protocol.scaled)
-            for found in methods.values()
-        ]
         tables = [truth_table(name, protocol, summaries, methods), selection_table(methods)]
     drawn.panels.append(Panel(name, summaries))
     if name in PUBLISHED:
@@ -161,37 +165,9 @@ def truth_table(
             "coverage": [coverage_text(s) for s in summaries],
             "length": [number(s.width) for s in summaries],
             "PEHE": [with_error(s.pehe, s.pehe_error) for s in summaries],
-            "CPU seconds": [number(s.seconds) for s in summaries],
+            "CPU seconds": [seconds_text(s.seconds, s.by_clock) for s in summaries],
             **published_columns(PUBLISHED.get(name, ()), summaries),
         }
-    )
-
-
-def pooled_summary(records: Sequence[Record]) -> Summary:
-    """Figures of all effects together; errors are averaged within a data set first."""
-    done = [r for r in records if "error" not in r]
-    failed = {r["seed"] for r in records if "error" in r}
-    method = records[0]["method"]
-    if not done:
-        return Summary(method, 0, len(failed))
-    sets: dict[int, list[float]] = {}
-    for r in done:
-        sets.setdefault(r["seed"], []).append(r["estimate"] - truth_of(r, "population"))
-    mae = Figure.mean_of([float(np.mean(np.abs(errors))) for errors in sets.values()])
-    square = Figure.mean_of([float(np.mean(np.square(errors))) for errors in sets.values()])
-    rmse, held = math.sqrt(square.value), coverage_of(done)
-    return Summary(
-        method=method,
-        n_sets=len(sets),
-        n_failed=len(failed),
-        mae=mae.value,
-        mae_error=mae.error,
-        rmse=rmse,
-        rmse_error=square.error / (2 * rmse) if rmse > 0 else math.nan,
-        coverage=held.value,
-        coverage_error=held.error,
-        width=float(np.mean([r["upper"] - r["lower"] for r in done])),
-        seconds=float(np.median([cost_of(r) for r in done])),
     )
 
 
@@ -214,11 +190,11 @@ def arms_table(pooled: Sequence[Summary], methods: dict[str, list[Record]]) -> s
             "RMSE": [with_error(s.rmse, s.rmse_error) for s in pooled],
             "coverage": [coverage_text(s) for s in pooled],
             "of the published truth": [
-                percent_text(coverage_of(list(map(with_published_truth, found))))
+                percent_text(coverage_of(list(map(with_published_truth, found))).figure)
                 for found in methods.values()
             ],
             "length": [number(s.width) for s in pooled],
-            "CPU seconds": [number(s.seconds) for s in pooled],
+            "CPU seconds": [seconds_text(s.seconds, s.by_clock) for s in pooled],
             **published_columns(PUBLISHED["multi-arm"], pooled),
         }
     )
@@ -237,15 +213,6 @@ def with_published_truth(record: Record) -> Record:
         return record
     effect = record["effects"][record["group"].partition(": ")[2]]
     return record | {"ate": effect["published_truth"]}
-
-
-def failures(records: Sequence[Record]) -> list[str]:
-    """Why fits failed, and how often."""
-    failed = Counter(f"{r['method']} ({r['error']})" for r in records if "error" in r)
-    if not failed:
-        return []
-    counts = "; ".join(f"{what}, {count} times" for what, count in failed.items())
-    return [f"Failed: {counts}.\n"]
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import field_published as published
 import numpy as np
 from common import Record
 from field_plots import Interval
-from metrics import ORACLE, by_method, cost_of
-from tables import DASH, filled_table, number
+from metrics import ORACLE, by_method, seconds_of
+from tables import DASH, filled_table, number, seconds_text
 
 EXPERIMENT = "experiment"
 
@@ -40,7 +40,7 @@ def real_table(rows: Sequence[Interval], records: Sequence[Record]) -> str:
     methods = {m: [r for r in f if "error" not in r] for m, f in by_method(records).items()}
     methods[EXPERIMENT] = []  # seeds of the fit are no draws of the experiment
     estimates = {m: [r["estimate"] for r in found] for m, found in methods.items()}
-    costs = {m: [cost_of(r) for r in found] for m, found in methods.items()}
+    costs = {m: seconds_text(*seconds_of(found)) for m, found in methods.items() if found}
     first = rows[0].estimate
     return filled_table(
         {
@@ -57,10 +57,7 @@ def real_table(rows: Sequence[Interval], records: Sequence[Record]) -> str:
                 else DASH
                 for row in rows
             ],
-            "CPU seconds": [
-                number(float(np.median(costs[row.label]))) if costs.get(row.label) else DASH
-                for row in rows
-            ],
+            "CPU seconds": [costs.get(row.label, DASH) for row in rows],
         }
     )
 

@@ -1,4 +1,4 @@
-"""Pictures of the report: headline, error against n, errors per family, coverage, cost."""
+"""Pictures of the report: headline, error against n, errors per family, coverage, drifts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
-from metrics import ORACLE, REFERENCE, Summary
+from metrics import NOMINAL, ORACLE, REFERENCE, Summary
 from missing import Drift
 
-NOMINAL = 0.95
 ORACLE_COLOUR = "black"
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -42,7 +41,7 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
     # One size alone says nothing about n: it is shown only if nothing else is.
     families = {title: m for title, m in families.items() if len(m) > 1} or families
     styles = _styles([panel for members in families.values() for panel in members])
-    figure, axes = _grid(len(families), width=4.8, height=4.2, columns=3)
+    figure, axes = grid(len(families), width=4.8, height=4.2, columns=3)
     for axis, (title, members) in zip(axes, families.items(), strict=True):
         shown = [m for m in styles if any(s.method == m for p in members for s in p.summaries)]
         for place, method in enumerate(shown):
@@ -66,20 +65,17 @@ def plot_error_by_n(panels: Sequence[Panel], path: Path) -> None:
         sizes = sorted({panel.n for panel in members})
         axis.set_xticks(sizes, [str(size) for size in sizes])
         axis.xaxis.set_minor_locator(NullLocator())
-        # Less than a decade is common: label 1, 2 and 5 of each, as plain numbers.
-        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_major_formatter(FuncFormatter(_plain))
-        axis.yaxis.set_minor_locator(NullLocator())
+        plain_ticks(axis.yaxis)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("mean absolute error")
-    _legend(figure, axes)
-    _save(figure, path)
+    legend(figure, axes)
+    save(figure, path)
 
 
 def plot_errors(panels: Sequence[Panel], path: Path) -> None:
     """Mean absolute error ± 2 errors of every method, a plot per group of data sets."""
     styles = _styles(panels)
-    figure, axes = _grid(
+    figure, axes = grid(
         len(panels), width=3.6, height=1.3 + 0.28 * len(styles), columns=COLUMNS_OF_ROWS
     )
     for i, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
@@ -98,7 +94,7 @@ def plot_errors(panels: Sequence[Panel], path: Path) -> None:
         axis.set_xlim(left=0)
         axis.locator_params(axis="x", nbins=4)
         axis.grid(axis="x", alpha=0.3)
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
@@ -109,7 +105,7 @@ def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
     ]
     blocks = [(title, summaries) for title, summaries in known if summaries]
     rows = sum(len(summaries) for _, summaries in blocks)
-    figure, (axis,) = _grid(1, width=8.5, height=1.2 + 0.22 * rows, columns=1)
+    figure, (axis,) = grid(1, width=8.5, height=1.2 + 0.22 * rows, columns=1)
     row, labels, seen = 0, {}, set()
     for number, (title, summaries) in enumerate(blocks):
         if number % 2 == 0:
@@ -118,7 +114,7 @@ def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
         for s in summaries:
             label = None if s.method in seen else s.method
             seen.add(s.method)
-            bars = _bars_of_share(s.coverage, s.coverage_error)
+            bars = bars_of_share(s.coverage, s.coverage_error)
             axis.errorbar(s.coverage, row, xerr=bars, capsize=3, label=label, **styles[s.method])
             row += 1
     axis.axvline(NOMINAL, color="0.5", linestyle="--", linewidth=1)
@@ -127,8 +123,8 @@ def plot_coverage(panels: Sequence[Panel], path: Path) -> None:
     axis.set_xlim(right=1.01)
     axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", alpha=0.3)
-    _legend(figure, [axis])
-    _save(figure, path)
+    legend(figure, [axis])
+    save(figure, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +132,18 @@ class Point:
     """A figure with its bar, whether it is a miss, and what is written beside it."""
 
     value: float
-    below: float
-    above: float
+    below: float = 0.0
+    above: float = 0.0
     miss: bool = False
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PointPanel:
-    """A column of points, one per row (None: nothing to show), beside a line to compare with."""
+    """A column of points, one per row (None: nothing to show), beside a line to compare with.
+
+    Each row may have a band behind its point, from the one to the other value.
+    """
 
     title: str
     x: str
@@ -152,20 +151,23 @@ class PointPanel:
     line: float
     logarithmic: bool = False
     percent: bool = False
+    bands: Sequence[tuple[float, float]] = ()
 
 
 def plot_points(rows: Sequence[str], panels: Sequence[PointPanel], path: Path) -> None:
     """Points with bars beside each other, a row per name; misses are diamonds of another colour."""
     height = 1.2 + 0.25 * len(rows)
     width = WIDTH_OF_NAMES / len(panels) + 4.0
-    figure, axes = _grid(len(panels), width=width, height=height, columns=len(panels))
+    figure, axes = grid(len(panels), width=width, height=height, columns=len(panels))
     for i, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         axis.axvline(panel.line, color="0.5", linestyle="--", linewidth=1)
+        for row, (low, high) in enumerate(panel.bands):
+            axis.barh(row, high - low, left=low, height=0.7, color="0.88", zorder=0)
         for row, point in enumerate(panel.points):
             if point is None:
                 continue
             colour, marker = (COLOURS[1], "D") if point.miss else (COLOURS[0], "o")
-            bars = [[point.below], [point.above]]
+            bars = [[point.below], [point.above]] if point.below or point.above else None
             axis.errorbar(
                 point.value, row, xerr=bars, fmt=marker, color=colour, capsize=3, markersize=5
             )
@@ -178,19 +180,11 @@ def plot_points(rows: Sequence[str], panels: Sequence[PointPanel], path: Path) -
         axis.set(title=panel.title, xlabel=panel.x, ylim=(len(rows) - 0.5, -0.5))
         if panel.logarithmic:
             axis.set_xscale("log")
-            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.xaxis.set_major_formatter(FuncFormatter(_plain))
-            axis.xaxis.set_minor_locator(NullLocator())
+            plain_ticks(axis.xaxis)
         if panel.percent:
             axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axis.grid(alpha=0.3)
-    _save(figure, path)
-
-
-def point_of_share(value: float, error: float, *, miss: bool) -> Point:
-    """A share ± 2 errors, within [0, 1]."""
-    (below,), (above,) = _bars_of_share(value, error)
-    return Point(value, below, above, miss)
+    save(figure, path)
 
 
 def point_of_ratio(value: float, error: float, *, miss: bool, note: str = "") -> Point:
@@ -201,7 +195,7 @@ def point_of_ratio(value: float, error: float, *, miss: bool, note: str = "") ->
 
 def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
     """Mean difference to the complete data's estimate against the share of missing values."""
-    figure, (axis,) = _grid(1, width=5.2, height=3.6, columns=1)
+    figure, (axis,) = grid(1, width=5.2, height=3.6, columns=1)
     axis.axhline(0, color=ORACLE_COLOUR, linewidth=1)
     for method, colour in zip(dict.fromkeys(d.method for d in drifts), COLOURS, strict=False):
         mine = [d for d in drifts if d.method == method]
@@ -218,53 +212,8 @@ def plot_drifts(drifts: Sequence[Drift], path: Path) -> None:
     axis.set_xticks(sorted({d.percent / 100 for d in drifts}))
     axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axis.grid(alpha=0.3)
-    _legend(figure, [axis])
-    _save(figure, path)
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Points of one method, and bounds: points of which only is known that they lie higher."""
-
-    method: str
-    points: Sequence[tuple[float, float]]
-    bounds: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePanel:
-    """A plot of curves, or of their points alone, on two logarithmic axes, maybe with y = x."""
-
-    title: str
-    x: str
-    y: str
-    curves: Sequence[Curve]
-    diagonal: bool = False
-    connected: bool = True
-
-
-def plot_curves(panels: Sequence[CurvePanel], path: Path) -> None:
-    """Curves side by side, every method in the same colour; bounds are open triangles."""
-    methods = list(dict.fromkeys(curve.method for panel in panels for curve in panel.curves))
-    colours = {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(methods)}
-    figure, axes = _grid(len(panels), width=5.2, height=4.2, columns=2)
-    for axis, panel in zip(axes, panels, strict=True):
-        for curve in panel.curves:
-            style = {"color": colours[curve.method], "markersize": 5}
-            look = "o-" if panel.connected else "o"
-            axis.plot(*_coordinates(curve.points), look, label=curve.method, **style)
-            axis.plot(*_coordinates(curve.bounds), "^", fillstyle="none", **style)
-        axis.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, xscale="log", yscale="log")
-        if panel.diagonal:
-            ends = axis.get_xlim()
-            axis.plot(ends, ends, "--", color="0.5", linewidth=1, scalex=False)
-        axis.grid(alpha=0.3)
-    _legend(figure, axes)
-    _save(figure, path)
-
-
-def _coordinates(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    return [x for x, _ in points], [y for _, y in points]
+    legend(figure, [axis])
+    save(figure, path)
 
 
 def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
@@ -285,23 +234,40 @@ def _style(method: str, others: Sequence[str]) -> dict[str, Any]:
     return {"color": COLOURS[place % len(COLOURS)], "marker": marker, "linewidth": 1.3}
 
 
-def _bars_of_share(share: float, error: float) -> list[list[float]]:
+def bars_of_share(share: float, error: float) -> list[list[float]]:
     """Two errors to either side, as far as a share can go."""
     return [[min(2 * error, share)], [min(2 * error, 1 - share)]]
 
 
-def _plain(value: float, _: int) -> str:
-    return f"{value:g}"
+def plain_ticks(axis: Any) -> None:
+    """Label some of each decade of a logarithmic axis, which may show less than one."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
-def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any, list[Any]]:
-    """A figure with so many plots, in rows of at most `columns`."""
+def grid(
+    count: int, *, width: float, height: float | Sequence[float], columns: int
+) -> tuple[Any, list[Any]]:
+    """A figure with so many plots, in rows of at most `columns`.
+
+    Parameters
+    ----------
+    count : int
+        Plots.
+    width, height : float
+        Inches of a plot; heights may differ by row.
+    columns : int
+        Plots beside each other.
+    """
     columns = min(count, columns)
     rows = math.ceil(count / columns)
+    heights = [height] * rows if isinstance(height, int | float) else list(height)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(width * columns, height * rows),
+        figsize=(width * columns, sum(heights)),
+        height_ratios=heights,
         squeeze=False,
         layout="constrained",
     )
@@ -311,7 +277,7 @@ def _grid(count: int, *, width: float, height: float, columns: int) -> tuple[Any
     return figure, flat[:count]
 
 
-def _legend(figure: Any, axes: Sequence[Any]) -> None:
+def legend(figure: Any, axes: Sequence[Any]) -> None:
     """One legend for all plots, with every method that any of them shows."""
     entries: dict[str, Any] = {}
     for axis in axes:
@@ -322,6 +288,7 @@ def _legend(figure: Any, axes: Sequence[Any]) -> None:
     figure.legend(entries.values(), entries.keys(), loc="outside right upper", frameon=False)
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
+    """Write a figure and forget it."""
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +43,6 @@ class Page:
     files: tuple[str, ...]
     module: str
     about: str
-
-    def is_available(self) -> bool:
-        """Whether its module is there."""
-        return importlib.util.find_spec(self.module) is not None
 
     def write(self, records: Sequence[Sequence[Record]], folder: Path) -> None:
         """Write the page and its pictures."""
@@ -106,9 +101,7 @@ def write_report(folder: Path) -> Path:
         raise FileNotFoundError(
             f"{folder} holds no results: run accuracy.py, field.py, support.py or scale.py first"
         )
-    written = [
-        page for page in PAGES if any(results[name] for name in page.files) and page.is_available()
-    ]
+    written = [page for page in PAGES if any(results[name] for name in page.files)]
     for page in written:
         page.write([results[name] for name in page.files], folder)
     rows = [row for row in map(row_of, protocols_of(results)) if row is not None]

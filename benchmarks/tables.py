@@ -9,6 +9,8 @@ from metrics import Summary
 from pairs import Figure
 
 DASH = "–"
+# Behind the coverage of intervals that are of the rows' mean effect, where others' are of another.
+OF_ROWS = "§"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -69,5 +71,12 @@ def bias_text(summary: Summary) -> str:
 
 
 def coverage_text(summary: Summary) -> str:
-    """Coverage ± its Monte-Carlo error, or a dash."""
-    return percent_text(Figure(summary.coverage, summary.coverage_error))
+    """Coverage ± its Monte-Carlo error, or a dash; marked where it is that of the rows' effect."""
+    text = percent_text(Figure(summary.coverage, summary.coverage_error))
+    return f"{text} {OF_ROWS}" if summary.covers_rows and text != DASH else text
+
+
+def seconds_text(seconds: float, by_clock: bool) -> str:
+    """Seconds of a processor, or of the clock where no others were measured; or a dash."""
+    text = number(seconds)
+    return f"{text} (clock)" if by_clock and text != DASH else text

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import Record
+from cost_plots import Curve, CurvePanel, plot_curves
 from pairs import Figure
-from plots import Curve, CurvePanel, plot_curves
 from scale_data import DEFAULT, METHODS, PEERS
 from tables import DASH, figure_text, markdown_table, number
 

@@ -6,35 +6,33 @@ import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from metrics import NOMINAL
 from pairs import Figure
-from plots import PointPanel, plot_points, point_of_ratio, point_of_share
+from plots import Point, PointPanel, plot_points, point_of_ratio
 from tables import DASH, figure_text, filled_table, number, percent_text
 
-from pages.headline import LEAST_SHARE, NOMINAL, Comparison, Row, is_worse
+from pages.headline import ERRORS_OF_A_MISS, LEAST_SHARE, Comparison, Row, is_worse
 
 INTRODUCTION = """\
 # What the default does, and where it falls short
 
 Made by `benchmarks/report.py` from the results files beside it. Every line is a protocol. *Oracle*
-is AIPW with the true nuisances. *Best peer* is, of the peers that did at least half of the data
-sets, the one with the smallest mean absolute error; both are compared on the data sets of both. A
-peer chosen by its result is helped by luck, and the more peers there are, the more so. Ratios are
-below one where the package's default is better; of several groups or effects they are geometric
-means. ± is one Monte-Carlo standard error; with a handful of data sets it is itself uncertain.
-**Bold**: worse than the best peer, or than 95 % coverage, by more than two of them.
+is AIPW with the true nuisances, on Twins with the true propensity and risks fitted to both twins'
+outcomes: a yardstick, which an estimator may beat. *Peers* are methods of others that did at least
+half of the data sets. *Best peer* is the one of them beside which the default does worst: it has
+the largest ratio of mean absolute errors, each taken on the data sets of both. A peer chosen by its
+result is helped by luck, and the more peers there are, the more so. Where the package says of most
+data sets that it has no answer to rely on, it is compared with nobody. Ratios are below one where
+the package's default is better; of several groups or effects they are geometric means. ± is one
+Monte-Carlo standard error; with a handful of data sets it is itself uncertain. **Bold**: worse than
+the best peer by more than two of them, or covering less than 95 % by more than two errors of a
+method that covers 95 %.
 """
 
-NOTES = """\
+MARKS = """\
 - † Every data set served to choose the package's options; elsewhere those that did are left out.
-- ‡ Some or all of the package's results are of a former recipe, see "Provenance".
-
-Errors are distances to the mean effect of the rows at hand; to the population's under "support" and
-"effects", and to the stated one on ACIC 2019. Coverage is that of the population's effect where it
-is known, else of the rows': intervals meant for the population then cover more often than 95 %.
-Seconds are medians of processor time of one thread, of time on the clock where results carry no
-other. *Drop* and *mean*, beside missing values, are short cuts with fits of the package: rows with
-gaps left out, gaps filled with means. "Refused" and "not estimable" count data sets where the
-package says that there is no answer, or that its answer is not to be relied on.
+- ‡ Some or all of the package's results, or of the peer's behind whose name it stands, are of a
+  former recipe, see "Provenance".
 """
 
 METHODS = """\
@@ -47,9 +45,10 @@ DoubleML's interactive regression model with 5 folds and LightGBM (300 trees, le
 "-stopped": growth stops when a held-out tenth of the rows no longer gains) or the lasso and L1
 logistic regression with cross-validated penalties; EconML's CausalForestDML (mean of its effects
 with its interval; "-dr": its doubly robust mean effect); stochtree's BART with the treatment as a
-covariate (10 grow-from-root sweeps, 200 burn-in, 1000 draws), whose interval is that of the effect
-on the rows at hand; "ols": least squares on every covariate with robust errors (HC1). Peers of
-single pages are described there.
+covariate (10 grow-from-root sweeps, 200 burn-in, 1000 draws); "ols": least squares on every
+covariate with robust errors (HC1). Intervals of BART, BCF and the mean of EconML's effects are of
+the rows at hand: pages ask these about the rows' mean effect, and mark it (§). Peers of single
+pages are described there.
 """
 
 
@@ -79,8 +78,23 @@ def headline(rows: Sequence[Row], pages: Collection[str], folder: Path) -> list[
         *shortfalls(rows),
         "## Effects of rows, and selection\n",
         effects_table(rows, pages),
-        NOTES,
+        MARKS,
+        notes(rows),
     ]
+
+
+def notes(rows: Sequence[Row]) -> str:
+    """What the figures are measured against, and what they count."""
+    population = "; ".join(row.title for row in rows if row.errors == "population")
+    against = f", and to the population's on: {population}" if population else ""
+    return (
+        f"Errors are distances to the mean effect of the rows at hand{against}. Coverage is that "
+        "of the population's effect where it is known, else of the rows': intervals meant for the "
+        "population then cover more often than 95 %. Seconds are medians of processor time; a dash "
+        "where it was not measured, and a peer's are shown beside the default's on the data sets "
+        'where both were. "Refused" and "not estimable" count data sets where the package says '
+        "that there is no answer, or that its answer is not to be relied on.\n"
+    )
 
 
 def tally(rows: Sequence[Row]) -> str:
@@ -89,10 +103,10 @@ def tally(rows: Sequence[Row]) -> str:
     better, worse = ([r for r in ratios if is_worse(one(r))] for one in (_inverse, _same))
     missed = sum(row.covers_too_little for row in rows)
     return (
-        f"{len(rows)} protocols, {len(ratios)} of them with a peer: the default's error is smaller "
-        f"on {sum(r.value < 1 for r in ratios)} ({len(better)} by more than two Monte-Carlo "
-        f"errors), larger on {sum(r.value > 1 for r in ratios)} ({len(worse)}). Its coverage is "
-        f"below 95 % by more than two on {missed}.\n"
+        f"{len(rows)} protocols, {len(ratios)} of them beside peers: the default's error is "
+        f"smaller on {sum(r.value < 1 for r in ratios)} ({len(better)} by more than two "
+        f"Monte-Carlo errors), larger on {sum(r.value > 1 for r in ratios)} ({len(worse)}). Its "
+        f"coverage is below 95 % by more than two on {missed}.\n"
     )
 
 
@@ -111,6 +125,7 @@ def error_table(rows: Sequence[Row], pages: Collection[str]) -> str:
             "protocol": [_title(row, pages) for row in rows],
             "data sets": [_sets(row) for row in rows],
             "error / oracle": [figure_text(row.oracle) for row in rows],
+            "peers": [str(row.n_peers) for row in rows],
             "best peer": [_peer(row) for row in rows],
             "error / best peer": [
                 DASH
@@ -118,11 +133,11 @@ def error_table(rows: Sequence[Row], pages: Collection[str]) -> str:
                 else _bold(figure_text(row.best.error), is_worse(row.best.error))
                 for row in rows
             ],
-            "coverage": [_bold(percent_text(r.coverage), r.covers_too_little) for r in rows],
+            "coverage": [_bold(percent_text(r.coverage.figure), r.covers_too_little) for r in rows],
             "length / oracle": [figure_text(row.length) for row in rows],
             "CPU s": [
                 number(row.seconds)
-                if row.best is None
+                if row.best is None or not math.isfinite(row.best.own_seconds)
                 else _bold(number(row.best.own_seconds), _is_slower(row.best))
                 for row in rows
             ],
@@ -163,7 +178,8 @@ def shortfalls(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         best = row.best
         if row.covers_too_little:
-            text.append(f"{row.title}: intervals cover in {percent_text(row.coverage)}, not 95 %")
+            covered = percent_text(row.coverage.figure)
+            text.append(f"{row.title}: intervals cover in {covered}, not 95 %")
         if best is not None and is_worse(best.error):
             times = figure_text(best.error)
             text.append(
@@ -182,12 +198,14 @@ def shortfalls(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.best is not None and row.best.error.value > 1 and not is_worse(row.best.error)
     ]
-    alone = [row.title for row in rows if row.best is None]
+    unanswered = [row.title for row in rows if row.unanswered]
+    alone = [row.title for row in rows if row.best is None and not row.unanswered]
     if not text:
         text = ["Nowhere by more than two Monte-Carlo errors in error, coverage or PEHE"]
     for title, names in (
         ("Takes more processor time than the best peer", slower),
         ("Error larger than the best peer's, but within two Monte-Carlo errors", open_cases),
+        ("No answer to rely on for most data sets, by the package's own word", unanswered),
         (f"No peer did {100 * LEAST_SHARE:.0f} % of the data sets", alone),
     ):
         if names:
@@ -224,14 +242,14 @@ def plot_headline(rows: Sequence[Row], folder: Path) -> None:
         ],
         folder / "headline_error.png",
     )
-    coverage = [
-        point_of_share(row.coverage.value, row.coverage.error, miss=row.covers_too_little)
-        for row in rows
-    ]
-    label = "coverage of the 95 % intervals (± 2 errors)"
+    covered = [row for row in rows if math.isfinite(row.coverage.share)]
+    far = [ERRORS_OF_A_MISS * row.coverage.nominal_error for row in covered]
+    bands = [(max(NOMINAL - error, 0.0), min(NOMINAL + error, 1.0)) for error in far]
+    shares = [Point(row.coverage.share, miss=row.covers_too_little) for row in covered]
+    label = f"coverage of the 95 % intervals (grey: 95 % ± {ERRORS_OF_A_MISS} errors)"
     plot_points(
-        names,
-        [PointPanel("", label, coverage, NOMINAL, percent=True)],
+        [row.title for row in covered],
+        [PointPanel("", label, shares, NOMINAL, percent=True, bands=bands)],
         folder / "headline_coverage.png",
     )
 
@@ -262,7 +280,8 @@ def _peer(row: Row) -> str:
     if row.best is None:
         return DASH
     answered = row.n_sets - row.refused - row.failed
-    return row.best.peer + ("" if row.best.n_sets == answered else f" ({row.best.n_sets} sets)")
+    sets = "" if row.best.n_sets == answered else f" ({row.best.n_sets} sets)"
+    return f"{row.best.peer}{' ‡' if row.best.former else ''}{sets}"
 
 
 def _rates(row: Row, model: str) -> str:

@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common import Record
+from field_protocols import PROTOCOLS
 from metrics import REFERENCE, Truth, truth_of
 from tuning import without_tuning
 
 from pages.shared import groups_of, of_single_effects
 from pages.support import of_effect
-
-# What is done about missing values instead of imputing them: fits of the package, no peers.
-SHORT_CUTS = ("drop", "mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +28,6 @@ class Line:
         Pattern of the names of its groups.
     method : str
         The package's default for these data.
-    peers : tuple of str
-        What it is compared with; empty: every method that is not the package's.
     effect : str
         Name of the effect; empty: the one of the record, or all of several.
     led : bool
@@ -42,17 +38,19 @@ class Line:
         Whether errors are in standard deviations of the outcome.
     oracle : bool
         Whether the oracle is of use.
+    numbers : range or None
+        Data sets that it is about; None: all.
     """
 
     title: str
     groups: str
     method: str = REFERENCE
-    peers: tuple[str, ...] = ()
     effect: str = ""
     led: bool = False
     errors: Truth = "sample"
     scaled: bool = False
     oracle: bool = True
+    numbers: range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +99,26 @@ class Protocol:
     fresh: bool
 
 
+def field_line(title: str, name: str) -> Line:
+    """The line of a field protocol: its data sets and truth are those of its page."""
+    protocol = PROTOCOLS[name]
+    return Line(
+        title,
+        "|".join(map(re.escape, protocol.groups)),
+        led=protocol.question == "arms",
+        errors=protocol.errors,
+        scaled=protocol.scaled,
+        numbers=protocol.numbers,
+    )
+
+
+def effects_line(title: str, simulation: str) -> Line:
+    """The line of a simulation of effects.py, whose truths are the population's."""
+    return Line(title, f"{simulation}.*", OWN, errors="population")
+
+
+# What effects.py calls the package.
+OWN = "cstonet"
 _DETERMINED = "category|threshold|jointly"
 _CONFOUNDERS = "thirty|approx-sparse|seven-weak|linear-.*|arm-slope"
 _TWINS = "psid-twin|cps-twin"
@@ -124,38 +142,43 @@ SOURCES = (
         "field.jsonl",
         "field",
         (
-            Line("DoubleML's IRM simulation", r"irm.*"),
-            Line("DoubleML's simulation of several arms", r"multi-arm.*", led=True),
-            Line("Twins", r"twins"),
-            Line("ACIC 2019, high-dimensional", "acic2019", errors="population", scaled=True),
-            Line("ACIC 2019, low-dimensional", "acic2019-low", errors="population", scaled=True),
-            Line("ACIC 2016", "acic2016"),
-            Line("IHDP", "ihdp"),
-            Line("Simulated on TCGA's genes", r"tcga-genes.*"),
+            field_line("DoubleML's IRM simulation", "irm"),
+            field_line("DoubleML's simulation of several arms", "multi-arm"),
+            field_line("Twins", "twins"),
+            field_line("ACIC 2019, high-dimensional", "acic2019"),
+            field_line("ACIC 2019, low-dimensional", "acic2019-low"),
+            field_line("ACIC 2016", "acic2016"),
+            field_line("IHDP", "ihdp"),
+            field_line("Simulated on TCGA's genes", "tcga-genes"),
         ),
         # Real data without a truth, each fitted with several seeds.
-        skipped=r"(lalonde|pension|cattaneo|nhefs).*",
+        skipped="|".join(
+            re.escape(group)
+            for protocol in PROTOCOLS.values()
+            if protocol.benchmark != "truth"
+            for group in protocol.groups
+        ),
     ),
     Source(
         "missing.jsonl",
         "missing",
         (
-            Line("Missing at random, 10 %", r"mcar .*", "mar", SHORT_CUTS),
-            Line("Missing by treatment and outcome, 5 to 40 %", r"share .*", "mar", SHORT_CUTS),
-            Line("Missing in twenty columns", r"many .*", "mar", SHORT_CUTS),
-            Line("Missing not at random", r"paper .*", "mnar", SHORT_CUTS),
+            Line("Missing at random, 10 %", r"mcar .*", "mar"),
+            Line("Missing by treatment and outcome, 5 to 40 %", r"share .*", "mar"),
+            Line("Missing in twenty columns", r"many .*", "mar"),
+            Line("Missing not at random", r"paper .*", "mnar"),
         ),
     ),
     Source(
         "effects.jsonl",
         "effects",
         (
-            Line("Three arms, both contrasts", r"three_arms.*", "cstonet"),
-            Line("One mediator: TE, NDE, NIE", r"one_mediator.*", "cstonet"),
-            Line("Three mediators: TE, NDE, NIE", r"three_mediators.*", "cstonet"),
-            Line("Linear mediation: TE, NDE, NIE", r"linear_mediation.*", "cstonet"),
+            effects_line("Three arms, both contrasts", "three_arms"),
+            effects_line("One mediator: TE, NDE, NIE", "one_mediator"),
+            effects_line("Three mediators: TE, NDE, NIE", "three_mediators"),
+            effects_line("Linear mediation: TE, NDE, NIE", "linear_mediation"),
         ),
-        method="cstonet",
+        method=OWN,
     ),
     Source(
         "dose.jsonl",
@@ -193,7 +216,12 @@ def protocols_of(results: Mapping[str, Sequence[Record]]) -> list[Protocol]:
     for source in SOURCES:
         records = list(results.get(source.file, ()))
         for line in (*source.lines, *lines_of_rest(source, records)):
-            found = [r for r in records if re.fullmatch(line.groups, r["group"])]
+            found = [
+                r
+                for r in records
+                if re.fullmatch(line.groups, r["group"])
+                and (line.numbers is None or r["seed"] in line.numbers)
+            ]
             # A data set that only other methods have tried says nothing about the default.
             sets = {(r["group"], r["seed"]) for r in found if r["method"] == line.method}
             found = [r for r in found if (r["group"], r["seed"]) in sets]

@@ -1,31 +1,52 @@
-"""What the package's results on a page were computed with: commits, plans, recipes."""
+"""What the results on a page were computed with: commits, plans, recipes, versions of peers."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from common import Record
+from baselines import BASELINES
+from common import Method, Record
+from field_peers import ARMS_PEERS, TREATED_PEERS
+from field_protocols import PROTOCOLS
+from metrics import data_set_of
 from own import preset_of, recipe_of
+from peers import PEERS
 from tables import DASH, markdown_table
 
 # Kinds of results that are listed one by one; the others are counted.
 MOST_LISTED = 8
 UNKNOWN = "not recorded"
+# What methods of others have for a recipe, see `baselines.base.version_recipe`.
+VERSION = re.compile(r"(v\d+)?")
+# Methods of others by what a protocol asks; elsewhere it is the ATE.
+METHODS: dict[str, Mapping[str, Method]] = {
+    "ATE": {**PEERS, **BASELINES},
+    "ATT": TREATED_PEERS,
+    "arms": ARMS_PEERS,
+}
+QUESTIONS = {
+    group: protocol.question for protocol in PROTOCOLS.values() for group in protocol.groups
+}
 
 
 def is_own(record: Record) -> bool:
-    """Whether a result is of a fit of the package: peers have no recipe."""
+    """Whether a result is of a fit of the package: others have a version for a recipe."""
     fitted = any(key in record for key in ("estimate", "effects", "error"))
-    return fitted and bool(record.get("recipe"))
+    return fitted and VERSION.fullmatch(record.get("recipe", "")) is None
 
 
 def is_former(record: Record) -> bool:
-    """Whether a result of the package is of a recipe before the present one."""
+    """Whether a result is of a recipe or version before the present one."""
+    recipe = record.get("recipe", "")
+    if not is_own(record):
+        question = QUESTIONS.get(data_set_of(record)[0], "ATE")
+        method = METHODS[question].get(record["method"])
+        return method is not None and recipe != method.recipe
     # A recipe may go on with a digest of the sources.
-    present = _present_recipe(preset_of(record["method"]))
-    return not f"{record.get('recipe', '')}-".startswith(f"{present}-")
+    return not f"{recipe}-".startswith(f"{_present_recipe(preset_of(record['method']))}-")
 
 
 @cache
@@ -34,17 +55,24 @@ def _present_recipe(preset: str) -> str:
 
 
 def provenance(records: Sequence[Record]) -> str:
-    """The end of a page: the package's results counted by commit, and by plan or recipe."""
+    """The end of a page: the package's results counted by commit, and by plan or recipe.
+
+    Of others' results those are counted whose settings here have changed since.
+    """
     own = [r for r in records if is_own(r)]
     if not own:
         return ""
-    former = sum(map(is_former, own))
+    former, former_others = (
+        sum(is_former(r) for r in records if is_own(r) is ours) for ours in (True, False)
+    )
     planned = sum("plan" in r for r in own)
     text = [
         "## Provenance\n",
         f"Of the package's {len(own)} results on this page, {former} are of a former recipe. "
         f"{planned} carry the digest of their plan, the others that of their preset's options "
-        "within the recipe.\n",
+        "within the recipe."
+        + (f" {former_others} results of peers are of former settings." if former_others else "")
+        + "\n",
         count_table("commit", [r.get("commit") or UNKNOWN for r in own]),
         count_table("plan or recipe", [plan_of(r) for r in own]),
     ]

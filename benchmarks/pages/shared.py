@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -25,6 +26,7 @@ from tables import (
     filled_table,
     markdown_table,
     number,
+    seconds_text,
     with_error,
 )
 
@@ -39,11 +41,6 @@ def natural_order(text: str) -> list[tuple[int, str]]:
     """A sort key under which n=800 comes before n=1000."""
     parts = re.split(r"(\d+)", text)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
-
-
-def data_set_of(record: Record) -> tuple[str, int]:
-    """What a result was computed from; results of several effects share it."""
-    return record["data"] if "data" in record else record["group"], record["seed"]
 
 
 def of_single_effects(records: Sequence[Record], *, led: bool = False) -> list[Record]:
@@ -110,7 +107,7 @@ def summary_table(summaries: Sequence[Summary], differences: Sequence[str] = ())
             "coverage": [coverage_text(s) for s in summaries],
             "width": [number(s.width) for s in summaries],
             "PEHE": [with_error(s.pehe, s.pehe_error) for s in summaries],
-            "seconds": [number(s.seconds) for s in summaries],
+            "seconds": [seconds_text(s.seconds, s.by_clock) for s in summaries],
         }
     )
 
@@ -140,3 +137,12 @@ def selection_table(
             rows.append([method, *(figure_text(rate) for rate in rates)])
     header = ["selection", *(f"{rate} {model}" for model in models for rate in ("FSR", "NSR"))]
     return markdown_table(header, rows) if rows else ""
+
+
+def failures(records: Sequence[Record]) -> list[str]:
+    """Which fits failed, why, and how often; empty if none did."""
+    failed = Counter(f"{r['method']} ({r['error']})" for r in records if "error" in r)
+    if not failed:
+        return []
+    counts = "; ".join(f"{what}, {count} times" for what, count in failed.items())
+    return [f"Failed: {counts}.\n"]

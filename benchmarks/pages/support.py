@@ -9,7 +9,14 @@ from pathlib import Path
 
 import numpy as np
 from common import Record
-from metrics import ORACLE, by_method, coverage_error, spread_ratio, summarize
+from metrics import (
+    ORACLE,
+    by_method,
+    coverage_error,
+    interval_truth,
+    spread_ratio,
+    summarize,
+)
 from pairs import Figure, paired, ratio_of_means
 from support_data import DESIGNS
 from support_twins import TWINS
@@ -40,8 +47,6 @@ OTHER_EFFECTS = {
 }
 # Errors by which a fit says that the data hold no answer. Other errors are failures.
 REFUSALS = ("SeparationError", "TreatmentLeakError")
-# Data sets from which a spread of estimates can be told.
-_MIN_SETS_OF_SPREAD = 10
 
 INTRODUCTION = """\
 # Support
@@ -49,7 +54,8 @@ INTRODUCTION = """\
 Designs with rare arms, treatments that covariates determine, many medium or weak confounders,
 outcomes linear in everything, and twins of LaLonde's data: real covariates, treatments and
 earnings from models fitted to them. Errors and coverage are those of the population's effect,
-except for "support", the subpopulation proposed by `res.support()`, where it is that of its rows.
+except for "support", the subpopulation proposed by `res.support()`, where it is that of its rows,
+and for intervals that are meant for the rows' mean effect (§), which are asked about that.
 "RMSE / oracle" and "/ ols" compare with AIPW with the true nuisances and with least squares on
 every covariate (HC1) on the same data sets. "SE / spread" is the mean standard error over the
 standard deviation of the estimates. "Refused" are fits that raised `SeparationError`, "not
@@ -89,7 +95,9 @@ class Honesty:
             return cls(0, len(records), math.nan, math.nan, math.nan)
         # The oracle's records are copies of others, which may carry their verdict.
         claimed = [r for r in done if r["method"] == ORACLE or r.get("estimable") is not False]
-        wrong = sum(not r["lower"] <= r["ate"] <= r["upper"] for r in claimed)
+        wrong = sum(
+            not r["lower"] <= interval_truth(r, "population") <= r["upper"] for r in claimed
+        )
         return cls(
             n_sets=n_sets,
             n_failed=len(records) - n_sets,
@@ -130,12 +138,6 @@ def _square(record: Record) -> float:
     return float((record["estimate"] - record["ate"]) ** 2)
 
 
-def spread_text(records: Sequence[Record]) -> str:
-    """Mean standard error over the spread of the estimates; a dash where sets are few."""
-    done = [r for r in records if "error" not in r]
-    return figure_text(spread_ratio(done)) if len(done) >= _MIN_SETS_OF_SPREAD else DASH
-
-
 def design_table(records: Sequence[Record]) -> str:
     """One line per method; columns that nothing fills are left out."""
     methods = by_method(records)
@@ -152,7 +154,7 @@ def design_table(records: Sequence[Record]) -> str:
         "/ ols": _ratios(methods, squares, LEAST_SQUARES),
         "coverage": [coverage_text(summary) for summary in summaries],
         "width": [number(summary.width) for summary in summaries],
-        "SE / spread": [spread_text(found) for found in methods.values()],
+        "SE / spread": [figure_text(spread_ratio(found)) for found in methods.values()],
         "refused": [_share(claim.refused, claim.n_sets) for claim in claims],
         "not estimable": [_share(claim.not_estimable, claim.n_sets) for claim in claims],
         "narrow and wrong": [

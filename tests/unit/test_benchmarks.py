@@ -112,9 +112,14 @@ def test_methods_without_intervals_have_no_coverage():
     assert summary.mae == pytest.approx(0.2)
 
 
-def test_processor_time_counts_where_it_was_measured():
-    records = [record(1, 1.0, seconds=9.0, cpu=3.0), record(2, 1.0, seconds=5.0)]
-    assert metrics.summarize(records).seconds == 4.0
+def test_processor_time_counts_where_all_have_it():
+    timed = [record(1, 1.0, seconds=9.0, cpu=3.0), record(2, 1.0, seconds=5.0, cpu=2.0)]
+    summary = metrics.summarize(timed)
+    assert (summary.seconds, summary.by_clock) == (2.5, False)
+    # Of one kind or the other: a median over both would be of neither.
+    mixed = metrics.summarize([timed[0], record(2, 1.0, seconds=5.0)])
+    assert (mixed.seconds, mixed.by_clock) == (7.0, True)
+    assert [metrics.cpu_of(r) for r in (timed[0], record(2, 1.0))] == [3.0, None]
 
 
 def test_a_newer_recipe_replaces_the_older(tmp_path):

@@ -22,6 +22,8 @@ import pairs
 import report
 import tables
 import tuning
+from field_peers import TREATED_PEERS
+from field_protocols import PROTOCOLS
 from pages import (
     effects,
     front,
@@ -32,6 +34,7 @@ from pages import (
     shared,
     simulations,
 )
+from peers import PEERS
 
 PRESENT = own.recipe_of("calibrated")
 
@@ -142,9 +145,47 @@ def test_intervals_that_cover_together_count_once():
     single = [record(seed, 1.0 if seed % 4 else 5.0) for seed in range(1, 41)]
     both = [r | {"group": group} for r in single for group in ("g: one", "g: two")]
     alone, together = metrics.coverage_of(single), metrics.coverage_of(both)
-    assert alone.value == together.value == 0.75
-    assert alone.error == metrics.coverage_error(30, 40)
-    assert together.error == pytest.approx(metrics.coverage_error(60, 80) * math.sqrt(2))
+    assert alone.share == together.share == 0.75
+    assert alone.n_independent == together.n_independent == pytest.approx(40)
+    assert together.figure.error == pytest.approx(metrics.coverage_error(30, 40))
+    # Where all cover, whether they do so together cannot be seen: data sets count.
+    always = [r | {"lower": 0.0, "upper": 9.0} for r in both]
+    assert metrics.coverage_of(always) == metrics.Coverage(1.0, 40.0)
+
+
+def test_intervals_apart_count_each():
+    # Of two groups one fails where the other holds: less variable than as many independent ones.
+    one = [record(seed, 1.0 if seed % 2 else 5.0) for seed in range(1, 21)]
+    other = [record(seed, 5.0 if seed % 2 else 1.0, group="h") for seed in range(1, 21)]
+    assert metrics.coverage_of([*one, *other]) == metrics.Coverage(0.5, 40.0)
+
+
+def test_intervals_of_rows_are_asked_about_rows():
+    # Rows' effect 1.0, the population's 1.1; intervals from 0.85 to 1.05.
+    short = {"lower": 0.85, "upper": 1.05}
+    for method, share in (("peer", 0.0), ("bart", 1.0), ("bcf", 1.0), ("econml-forest", 1.0)):
+        summary = metrics.summarize([peer(s, 0.95, method, **short) for s in (1, 2)])
+        assert (summary.coverage, summary.covers_rows) == (share, share == 1.0)
+        assert tables.coverage_text(summary).endswith("§") is summary.covers_rows
+    # Where no other truth is known, it is the same question for all.
+    alike = metrics.summarize([peer(s, 0.95, "bart", ate=None, **short) for s in (1, 2)])
+    assert (alike.coverage, alike.covers_rows) == (1.0, False)
+
+
+def test_several_effects_are_averaged_within_a_data_set():
+    def effect(name: str, seed: int, error: float) -> common.Record:
+        return record(seed, 1.0 + error, group=f"g: {name}", data="g")
+
+    errors = {1: (0.1, -0.3), 2: (0.1, 0.1), 3: (0.2, 0.4)}
+    records = [effect("ab"[i], s, e[i]) for s, e in errors.items() for i in (0, 1)]
+    failed = {"group": "g", "seed": 4, "method": metrics.REFERENCE, "seconds": 1.0, "error": "x"}
+    summary = metrics.summarize([*records, failed])
+    assert (summary.n_sets, summary.n_failed) == (3, 1)
+    # Means of |error| 0.2, 0.1, 0.3, of squares 0.05, 0.01, 0.1, of errors -0.1, 0.1, 0.3.
+    assert (summary.mae, summary.mae_error) == pytest.approx((0.2, 0.1 / math.sqrt(3)))
+    assert summary.rmse == pytest.approx(math.sqrt(0.16 / 3))
+    assert (summary.bias, summary.bias_error) == pytest.approx((0.1, 0.2 / math.sqrt(3)))
+    assert summary.oracle_ratio_error == pytest.approx(0.1 / math.sqrt(3) / 0.05)
 
 
 def test_selection_rates_have_errors():
@@ -185,8 +226,8 @@ def test_headline_figures_by_hand():
     assert found.oracle.value == pytest.approx(0.25 / 0.05)
     assert found.length.value == pytest.approx(0.4 / (2 * common.Z95 * 0.1))
     # Intervals around 1.1, 1.2 and 1.3 hold 1.1.
-    assert found.coverage.value == 0.75
-    assert found.seconds == 3.5
+    assert found.coverage.share == 0.75
+    assert (found.seconds, found.n_peers) == (3.5, 1)
     # On the first three: errors 0.1, 0.2, 0.3 against 0.4.
     assert (found.best.peer, found.best.n_sets) == ("peer", 3)
     assert found.best.error.value == pytest.approx(0.2 / 0.4)
@@ -204,7 +245,73 @@ def test_the_best_peer_must_have_done_half():
     found = row([*ours, *few, *worse, *enough, *another_preset])
     assert found.best.peer == "enough"
     assert found.best.error.value == pytest.approx(2.0)
-    assert row([*ours, *few, *another_preset]).best is None
+    assert found.n_peers == 2
+    alone = row([*ours, *few, *another_preset])
+    assert (alone.best, alone.n_peers) == (None, 0)
+
+
+def test_the_best_peer_is_the_one_that_the_default_does_worst_beside():
+    ours = [record(4000 + s, 1.0 + s / 10) for s in (1, 2, 3, 4)]
+    # The smaller mean error of the two, 0.1, is on data sets that are easy for the default too.
+    easy = [peer(4000 + s, 1.1, "easy") for s in (1, 2)]
+    hard = [peer(4000 + s, 1.2, "hard") for s in (3, 4)]
+    found = row([*ours, *easy, *hard])
+    assert found.best.peer == "hard"
+    assert found.best.error.value == pytest.approx(0.35 / 0.2)
+
+
+def test_time_is_compared_where_processors_were_timed():
+    ours = [record(4000 + s, 1.2, cpu=3.0) for s in (1, 2, 3)]
+    clocked = [peer(4000 + s, 1.1, seconds=1.0) for s in (1, 2, 3)]
+    found = row([*ours, *clocked])
+    assert math.isnan(found.best.cost.value)
+    assert cells(front.error_table([found], []), "| G")[-1] == "3.00"  # no column of the peer's
+    assert "more processor time" not in "\n".join(front.shortfalls([found]))
+    once = row([*ours, clocked[0] | {"cpu": 1.0}, *clocked[1:]])
+    assert (once.best.own_seconds, once.best.peer_seconds) == (3.0, 1.0)
+    assert once.best.cost.value == pytest.approx(3.0)
+    # Of the default alone it is the same.
+    assert math.isnan(row([record(4000 + s, 1.2) for s in (1, 2)]).seconds)
+
+
+def test_nobody_is_beaten_where_the_package_has_no_answer():
+    head = {"group": "category", "method": metrics.REFERENCE, "recipe": PRESENT, "seconds": 1.0}
+    refused = [head | {"seed": 4000 + s, "error": "SeparationError: x"} for s in (1, 2)]
+    answered = [record(4000 + s, 1.2, group="category") for s in (3, 4)]
+    theirs = [peer(4000 + s, 2.0, group="category") for s in range(1, 5)]
+    half = row([*refused, *answered, *theirs], "support.jsonl")
+    assert (half.best.peer, half.unanswered) == ("peer", False)
+    doubtful = [answered[0], answered[1] | {"estimable": False}]
+    most = row([*refused, *doubtful, *theirs], "support.jsonl")
+    assert (most.best, most.n_peers, most.unanswered) == (None, 1, True)
+    assert "1 protocols, 0 of them beside peers" in front.tally([most])
+    words = "\n".join(front.shortfalls([most]))
+    assert "No answer to rely on for most data sets, by the package's own word: Cov" in words
+    assert "No peer did" not in words
+
+
+def test_short_cuts_with_the_package_are_no_peers():
+    group = {"group": "share 5 %, n=9, p=9"}
+    ours = [record(4000 + s, 1.1, method="mar", **group) for s in (1, 2)]
+    filled = [record(4000 + s, 1.4, method="mean", **group) for s in (1, 2)]
+    found = row([*ours, *filled], "missing.jsonl")
+    assert (found.best, found.n_peers) == (None, 0)
+
+
+def test_field_lines_have_the_truth_and_the_data_sets_of_their_page():
+    lines = {line.title: line for source in protocols.SOURCES for line in source.lines}
+    assert lines["DoubleML's IRM simulation"].errors == "population"
+    assert lines["ACIC 2019, low-dimensional"].scaled
+    assert lines["Twins"].numbers == PROTOCOLS["twins"].numbers
+    # A draw that is fresh, but none of the protocol's.
+    assert not tuning.is_tuning("field.jsonl", {"group": "twins", "seed": 22})
+    twins = [record(s, 1.2, group="twins") for s in (22, 101, 102)]
+    (protocol,) = protocols.protocols_of({"field.jsonl": twins})
+    assert [r["seed"] for r in protocol.records] == [101, 102]
+    # Errors 0.1 against the population's 1.1, 0.2 against the rows'.
+    irm = row([record(4000 + s, 1.2, group="irm") for s in (1, 2)], "field.jsonl")
+    assert irm.oracle.value == pytest.approx(0.1 / 0.05)
+    assert "to the population's on: DoubleML's IRM simulation. " in front.notes([irm])
 
 
 def test_tuning_data_sets_are_left_out_where_there_are_others():
@@ -261,8 +368,8 @@ def test_misses_are_bold_and_said_in_words():
     assert found.covers_too_little
     line = cells(front.error_table([found], []), "| G")
     # Four data sets, none covered: the error is that of (0 + 2) / (4 + 4).
-    assert line[4:6] == ["**2.000 ± 0.082**", f"**0.0 ± {100 * math.sqrt(1 / 32 * 0.75):.1f} %**"]
-    assert line[7:] == ["**9.00**", "1.00"]
+    assert line[5:7] == ["**2.000 ± 0.082**", f"**0.0 ± {100 * math.sqrt(1 / 32 * 0.75):.1f} %**"]
+    assert line[8:] == ["**9.00**", "1.00"]
     assert "**1.00**" in front.effects_table([found], [])
     words = "\n".join(front.shortfalls([found]))
     assert "G: intervals cover in 0.0 ±" in words
@@ -273,7 +380,8 @@ def test_misses_are_bold_and_said_in_words():
 
 
 def test_noise_is_no_miss():
-    ours = [record(4000 + s, 1.0 + error) for s, error in enumerate((0.05, 0.35, 0.02), start=1)]
+    errors = enumerate((0.05, 0.35, 0.02), start=1)
+    ours = [record(4000 + s, 1.0 + error, lower=0.9, upper=1.6) for s, error in errors]
     theirs = [peer(r["seed"], 1.1) for r in ours]
     found = row([*ours, *theirs])
     assert found.best.error.value > 1
@@ -281,6 +389,19 @@ def test_noise_is_no_miss():
     words = "\n".join(front.shortfalls([found]))
     assert "Nowhere by more than two" in words
     assert "within two Monte-Carlo errors: G (1.4" in words
+
+
+def test_coverage_is_judged_by_the_error_that_95_per_cent_would_have():
+    def covering(held: int) -> headline.Row:
+        found = [record(4000 + s, 1.1 if s <= held else 5.0) for s in range(1, 101)]
+        return row(found)
+
+    # √(0.95 · 0.05 / 100) = 0.0218: 90 of 100 are short by more than two, 91 are not. By the error
+    # of Agresti and Coull, 0.031, 90 would not be.
+    assert covering(90).covers_too_little
+    assert not covering(91).covers_too_little
+    assert covering(90).coverage.nominal_error == pytest.approx(math.sqrt(0.95 * 0.05 / 100))
+    assert 0.90 + 2 * covering(90).coverage.figure.error > 0.95
 
 
 def test_refusals_and_failures_are_counted():
@@ -329,7 +450,7 @@ def test_several_effects_of_a_data_set_are_one_data_set():
     assert found.oracle.value == pytest.approx(0.15 / 0.1)
     # The second effect says nothing new.
     assert found.oracle.error == pytest.approx(1.5 * 0.1 / 0.15 / math.sqrt(4))
-    assert found.coverage.value == 0.75
+    assert found.coverage.share == 0.75
     assert found.selection["outcome"][0].value == 0.5
 
 
@@ -341,7 +462,7 @@ def test_effects_behind_a_leading_one_are_taken_apart_where_a_line_says_so():
         for s in (4001, 4002)
     ]
     found = row(arms, "field.jsonl")
-    assert (found.n_sets, found.coverage.value) == (2, 0.0)
+    assert (found.n_sets, found.coverage.share) == (2, 0.0)
     # Of the arms' own truth and oracle, not of the record's.
     assert found.oracle.value == pytest.approx(0.3 / 0.1)
     assert len(shared.of_single_effects(arms)) == 2
@@ -367,7 +488,7 @@ def test_report_writes_pages_for_what_is_there(tmp_path):
     # Errors 0.15 and 0.25 over the oracle's 0.05; both intervals hold 1.1.
     line = cells(text.partition("n=1000")[0], "| calibrated | 2 |")
     assert line[2:6] == ["0.200 ± 0.050", "0.206 ± 0.049", "+0.200 ± 0.050", "4.0 ± 1.0"]
-    assert line[6:] == ["100.0 ± 19.2 %", "0.400", "0.500", "2.00"]
+    assert line[6:] == ["100.0 ± 19.2 %", "0.400", "0.500", "2.00 (clock)"]
     assert "| calibrated | 0.250 | 0.400 | 0.250 | 0.400 |" in text
     assert text.rstrip().endswith(f"| recipe {PRESENT} | 8 |")
     assert "[Simulation 1, n=800, p=9](simulations.md)" in first
@@ -376,16 +497,6 @@ def test_report_writes_pages_for_what_is_there(tmp_path):
     assert "cost.md" not in first
     for picture in ("error_by_n", "coverage", "headline_error", "headline_coverage"):
         assert (tmp_path / f"{picture}.png").stat().st_size > 1000
-
-
-def test_a_page_without_its_module_is_left_out(tmp_path, monkeypatch):
-    absent = report.Page("field", ("field.jsonl",), "no_such_module", "nothing")
-    monkeypatch.setattr(report, "PAGES", (absent,))
-    write(tmp_path, "field", [record(s, 1.2, group="ihdp", ate=None) for s in (3, 4)])
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
-    assert not (tmp_path / "field.md").exists()
-    assert "field.md" not in text
-    assert "| IHDP | 2 |" in text
 
 
 def test_report_without_results_says_what_to_run(tmp_path):
@@ -410,20 +521,22 @@ def test_peers_are_compared_on_their_own_data_sets():
 
 
 def test_standard_errors_beside_the_spread(monkeypatch):
-    # Errors of ± 0.1 around the population's 1.1, and one of 0.3.
+    # Errors of ± 0.1 around the population's 1.1, and one of 0.3: 1.4 ± 0.2 does not hold it.
     estimates = [1.0, 1.2, 1.0, 1.4]
-    records = [record(s, e, se_influence=0.2) for s, e in enumerate(estimates)]
-    spread = np.std(estimates)
-    assert metrics.honesty(records, "se") == (pytest.approx(0.1 / spread), 0.75)
-    assert metrics.honesty(records, "se_influence") == (pytest.approx(0.2 / spread), 1.0)
-    assert metrics.spread_ratio(records).error == pytest.approx(0.1 / spread / math.sqrt(8))
-    assert simulations.standard_error_section(records) == []  # too few to tell
-    monkeypatch.setattr(simulations, "MIN_SETS_OF_SPREAD", 4)
+    records = [record(s, e) for s, e in enumerate(estimates)]
+    assert math.isnan(metrics.spread_ratio(records).value)  # too few to tell
+    assert simulations.standard_error_section(records) == []
+    monkeypatch.setattr(metrics, "MIN_SETS_OF_SPREAD", 4)
+    # The sample's variance, Σ(e - ē)² / 3 with ē = 1.15, is 0.11 / 3.
+    spread = math.sqrt(0.11 / 3)
+    found = metrics.spread_ratio(records)
+    assert found.value == pytest.approx(0.1 / spread)
+    assert found.error == pytest.approx(0.1 / spread / math.sqrt(8))
     *_, table = simulations.standard_error_section([*records, peer(1, 5.0)])
     line = cells(table, "| g")
     assert line[1:3] == ["4", f"{0.1 / spread:.2f} ± {0.1 / spread / math.sqrt(8):.2f}"]
     assert line[3].startswith("75.0 ±")
-    assert line[5].startswith("100.0 ±")
+    assert len(line) == 4
 
 
 def test_page_of_several_effects(tmp_path):
@@ -435,7 +548,7 @@ def test_page_of_several_effects(tmp_path):
     doses = [dose, dose | {"seed": 4002, "estimate": 1.0}]
     text = effects.page([*records, failed], doses, tmp_path)
     assert "## One mediator, n=9, p=9" in text
-    assert "1 of 5 fits failed." in text
+    assert "Failed: cstonet (x), 1 times." in text
     assert "1 of the 5 data sets here served to choose options." in text
     line = cells(text, "| NDE")
     # Mean absolute error 0.15 over the oracle's 0.1.
@@ -484,6 +597,25 @@ def test_provenance_counts_commits_plans_and_former_recipes():
     assert "| recipe older (former) | 1 |" in text
     assert provenance.provenance([peer(1, 1.0)]) == ""
     assert cells(provenance.overview({"field": records}), "| [field]")[1:3] == ["4", "1"]
+
+
+def test_methods_of_others_have_versions_and_are_no_fits_of_the_package():
+    current = PEERS["ols"].recipe
+    ours = [record(4000 + s, 1.2) for s in (1, 2)]
+    theirs = [peer(4000 + s, 1.1, "ols") | {"recipe": current} for s in (1, 2)]
+    assert not any(map(provenance.is_own, theirs))
+    assert not any(map(provenance.is_former, theirs))
+    other = [r | {"recipe": "v99"} for r in theirs]
+    assert not any(map(provenance.is_own, other))
+    assert "1 results of peers are of former settings" in provenance.provenance([*ours, other[0]])
+    assert row([*ours, *theirs]).best.former == 0
+    found = row([*ours, *other])
+    assert found.best.former == 2
+    assert "| ols ‡ |" in front.error_table([found], [])
+    # A peer that answers another question has a version of its own.
+    treated = dict.fromkeys(("group", "data"), "lalonde-psid") | {"seed": 1, "method": "ols"}
+    treated |= {"recipe": TREATED_PEERS["ols"].recipe, "estimate": 1.0}
+    assert not provenance.is_former(treated)
 
 
 def test_many_plans_are_counted_together():
