@@ -1,18 +1,34 @@
 """Accuracy on the paper's simulations: the package's presets, the peers and the oracle.
 
-What the report shows of the package, two fits at a time::
+What the report shows of the package's default, two fits at a time::
 
     run="python benchmarks/accuracy.py --methods calibrated --simulation"
-    $run 1 --n 1000,2000,5000 --p 1000 --seeds 4001:4020
+    $run 1 --n 1000 --p 1000 --seeds 4001:4040
+    $run 1 --n 2000,5000 --p 1000 --seeds 4001:4020
     $run 1 --n 1000 --p 20000 --seeds 4001:4005
-    $run 1 --n 1000 --p 100 --seeds 4001:4200
-    $run 2 --n 12000 --p 100 --seeds 4001:4010
-    $run 2-null --n 1000 --p 100 --seeds 4001:4200
-    $run 2-binomial --n 4000 --p 100 --seeds 6001:6100
+    $run 1 --n 1000 --p 100 --seeds 4001:4040
+    $run 2 --n 2000 --p 100 --seeds 4001:4040
+    $run 2 --n 12000 --p 100 --seeds 4001:4020
+    $run 2-null --n 1000 --p 100 --seeds 4001:4040
+    $run 2-binomial --n 4000 --p 100 --seeds 6001:6040
 
-Without ``--methods`` the peers run too, for minutes each. ``calibrated/folds=1`` is the same with
-another number of folds. Data sets with seeds below 4000 served to choose the options of the
-preset, those above did not; the binary outcomes of 4001 to 4100 did, too.
+Other presets and peers, which take minutes a fit, on fewer data sets::
+
+    run="python benchmarks/accuracy.py --simulation"
+    $run 1 --n 1000 --seeds 4001:4010 --methods paper:simulation1
+    $run 1 --n 2000 --seeds 4001:4010 --methods stonet/screen=100
+    $run 2 --n 12000 --p 100 --seeds 4001:4010 --methods stonet
+    $run 2 --n 12000 --p 100 --seeds 4001:4003 --methods paper:simulation2
+    $run 1 --n 1000 --seeds 4001:4005 --methods bart,doubleml-lightgbm-stopped
+    $run 1 --n 1000 --seeds 4001:4004 --methods doubleml-lightgbm
+    $run 1 --n 2000,5000 --seeds 4001:4002 --methods doubleml-lightgbm-stopped
+    $run 1 --n 2000 --seeds 4001:4002 --methods bart
+    $run 1 --n 5000 --seeds 4001:4004 --methods bart
+    $run 1 --n 1000 --seeds 4001:4002 --methods calibrated,doubleml-lightgbm --time
+
+``calibrated/folds=1`` is the default with another number of folds. Data sets with seeds up to 4000
+served to choose the options of the preset, those above did not; the binary outcomes of 4001 to 4100
+did, too.
 
 Results are appended to ``accuracy.jsonl`` in the output folder; ``benchmarks/report.py`` makes
 tables and plots of them. With ``--time``, methods run one after the other with every core, and

@@ -1,8 +1,10 @@
 """Accuracy for a continuous treatment: the average marginal effect and the dose-response curve.
 
-For example, a hundred data sets on two cores, and the figures of all that are there::
+What the report shows, a hundred data sets, two fits at a time::
 
-    python benchmarks/dose.py --n 2000 --p 100 --seeds 1001:1100
+    python benchmarks/dose.py --n 2000 --p 100 --seeds 4001:4100
+
+Seeds up to 4000 served to choose options of the package.
 
 Results are appended to ``dose.jsonl`` in the output folder; what is there already is not computed
 again. ``--report`` prints the figures only.

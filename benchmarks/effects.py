@@ -1,9 +1,12 @@
 """Fits with several effects, three arms or mediations, beside the truth and the oracle.
 
-For example, a hundred data sets each of three arms, of one mediator and of three, on two cores::
+What the report shows, two fits at a time::
 
-    python benchmarks/effects.py --simulation three_arms --n 3000 --p 100 --seeds 1001:1100
-    python benchmarks/effects.py --simulation one_mediator,three_mediators --seeds 1001:1100
+    run="python benchmarks/effects.py --simulation"
+    $run three_arms --n 3000 --p 100 --seeds 4001:4100
+    $run one_mediator,three_mediators --seeds 4001:4100
+
+Seeds up to 4000 served to choose options of the package.
 
 Results are appended to ``effects.jsonl`` in the output folder; what is there already is not
 computed again. ``--report`` prints coverage and errors of what the file holds.

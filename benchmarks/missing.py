@@ -1,24 +1,28 @@
-r"""Missing covariates: imputation at random and not at random beside complete data and short cuts.
+"""Missing covariates: imputation at random and not at random beside complete data and short cuts.
 
-The must-show list, on the paper's second simulation::
+What the report shows, on the paper's second simulation, two fits at a time::
 
-    python benchmarks/missing.py --holes mcar,paper --n 12000 --seeds 801:810
-    python benchmarks/missing.py --holes mcar --n 3000 --seeds 801:900 --methods complete,mar
-    python benchmarks/missing.py --holes share --n 3000 --seeds 801:820 --methods complete,mar,mean
-    python benchmarks/missing.py --holes many --n 3000 --seeds 801:810
-    python benchmarks/missing.py --report
+    run="python benchmarks/missing.py --holes"
+    $run paper --n 12000 --seeds 4001:4010
+    $run mcar --n 12000 --seeds 4001:4010 --methods mar
+    $run mcar --n 3000 --seeds 4001:4010 --methods complete
+    $run mcar --n 3000 --seeds 4001:4100 --methods mar
+    $run share --n 3000 --seeds 4001:4010 --methods mar,mean
 
 ``mcar`` removes a tenth of x1 and of x4 at random and ``paper`` as in the paper's experiment with
 values missing not at random; ``share`` removes 5, 10, 20 and 40 % of x1 depending on treatment and
 outcome; ``many`` has twenty incomplete columns, three of them with levels. Methods: ``complete``
 fits the data before values were removed, ``drop`` complete cases, ``mean`` means in the gaps,
 ``mar`` and ``mnar`` impute, all with the default preset; ``mar@stonet`` or ``mar@paper/starts=1``
-with another one::
+with another one. The report shows these, too, on data sets that served to choose options::
 
-    python benchmarks/missing.py --holes mcar,paper --n 12000 --seeds 801:810 \
-        --methods complete@stonet,mar@stonet,mnar@stonet
+    $run mcar --seeds 801:810 --methods complete@stonet,mar@stonet
+    $run paper --seeds 801:810 --methods mnar@stonet
+    $run mcar --seeds 801:803 --methods complete@paper/starts=1,mar@paper/starts=1
+    $run paper --seeds 801:803 --methods mnar@paper/starts=1
 
-Results are appended to ``missing.jsonl``; a run is resumed by the same command.
+Results are appended to ``missing.jsonl``; a run is resumed by the same command, and ``--report``
+prints what the file holds.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tables import (
     seconds_text,
     with_error,
 )
-from tuning import tuning_note
+from tuning import tuning_note, without_tuning
 
 from pages.shared import failures, groups_of, of_single_effects, selection_table
 
@@ -32,7 +32,8 @@ The package's default, given a formula and data. The truth is that of the popula
 the true nuisances; "/ oracle" is the ratio of the mean absolute errors on the same data sets,
 "SE / spread" the mean standard error over the standard deviation of the estimates. ± is one
 Monte-Carlo standard error. Seconds are medians of processor time, of the clock where results carry
-no other. No peer has run here.
+no other. Data sets that served to choose options are left out where there are others. No peer has
+run here.
 """
 
 TITLES = {
@@ -57,9 +58,10 @@ def page(effects: Sequence[Record], doses: Sequence[Record], folder: Path) -> st
     text: list[str] = [INTRODUCTION]
     panels: list[Panel] = []
     for file, records in (("effects.jsonl", effects), ("dose.jsonl", doses)):
-        for group, members in groups_of(records).items():
+        for group, everything in groups_of(records).items():
             kind, _, sizes = group.partition(", ")
             title = f"{TITLES.get(kind, kind.capitalize())}, {sizes}"
+            members, _ = without_tuning(file, everything)
             text += [f"## {title}\n", *tuning_note(file, members), *failures(members)]
             done = [r for r in members if "error" not in r]
             if not done:

@@ -541,15 +541,15 @@ def test_standard_errors_beside_the_spread(monkeypatch):
 
 def test_page_of_several_effects(tmp_path):
     records = [several(4000 + s, error) for s, error in enumerate((0.1, -0.1, 0.1, 0.3), start=1)]
-    failed = {"group": records[0]["group"], "seed": 9, "method": "cstonet", "error": "x"}
+    failed = {"group": records[0]["group"], "seed": 4009, "method": "cstonet", "error": "x"}
+    used = several(1001, 9.0)
     dose = record(4001, 1.2, group="dose, n=9, p=9", oracle_curve_rmse=0.5)
     dose |= {"curve": {"rmse": 1.0, "pointwise": 0.96, "uniform": True}}
     dose |= {"heteroscedastic": False, "gaussian": True}
     doses = [dose, dose | {"seed": 4002, "estimate": 1.0}]
-    text = effects.page([*records, failed], doses, tmp_path)
+    text = effects.page([*records, failed, used], doses, tmp_path)
     assert "## One mediator, n=9, p=9" in text
     assert "Failed: cstonet (x), 1 times." in text
-    assert "1 of the 5 data sets here served to choose options." in text
     line = cells(text, "| NDE")
     # Mean absolute error 0.15 over the oracle's 0.1.
     assert line[1:5] == ["4", "+0.100 ± 0.082", "0.150 ± 0.050", "1.50 ± 0.50"]
@@ -557,6 +557,9 @@ def test_page_of_several_effects(tmp_path):
     assert cells(text, "| over 25")[1:3] == ["1.00", "2.00"]
     assert "FSR mediator" in text
     assert (tmp_path / "effects_coverage.png").stat().st_size > 1000
+    # With nothing else they are shown, and it is said.
+    only = effects.page([used, used | {"seed": 1002}], [], tmp_path)
+    assert "2 of the 2 data sets here served to choose options." in only
 
 
 def test_page_of_missing_values_compares_with_the_same_preset(tmp_path):
