@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +12,8 @@ from scipy.stats import norm
 
 pytest.importorskip("sklearn")
 
-# The benchmarks are scripts: they find each other beside themselves.
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
 from baselines import double_selection as ds
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    y: np.ndarray
-    treat: np.ndarray
-    X: np.ndarray
-    binary: bool = False
+from least_squares import adjust
 
 
 class RandomOfR:
@@ -52,14 +39,6 @@ class RandomOfR:
 
     def matrix(self, n: int, p: int) -> np.ndarray:
         return self.rnorm(n * p).reshape(p, n).T
-
-
-def simulated(seed: int, n: int = 300, p: int = 40, binary: bool = False) -> Rows:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    treat = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.int64)
-    y = treat + 2 * X[:, 0] + X[:, 1] + rng.normal(size=n)
-    return Rows((y > 0).astype(float) if binary else y, treat, X, binary)
 
 
 def test_generator_is_that_of_r():
@@ -93,14 +72,14 @@ def test_nothing_is_selected_from_noise_and_nothing_from_constants():
     assert explained.sum() == 5
 
 
-def test_selection_does_not_depend_on_units():
-    rows = simulated(4)
+def test_selection_does_not_depend_on_units(simulated):
+    rows = simulated(4, n=300, p=40)
     units = np.geomspace(1e-3, 1e3, rows.X.shape[1])
     assert (ds.rigorous_lasso(rows.X, rows.y) == ds.rigorous_lasso(rows.X * units, rows.y)).all()
 
 
-def test_everything_selected_is_least_squares():
-    rows = simulated(5)
+def test_everything_selected_is_least_squares(simulated):
+    rows = simulated(5, n=300, p=40)
     everything = ds.SelectedCovariates(np.ones(rows.X.shape[1], np.bool_))
     design = np.column_stack([rows.treat, np.ones(len(rows.y)), rows.X])
     fit = sm.OLS(rows.y, design).fit(cov_type="HC1")
@@ -110,8 +89,8 @@ def test_everything_selected_is_least_squares():
     assert (estimate.lower, estimate.upper) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
 
 
-def test_other_rows_keep_the_training_rows_selection():
-    train, new = simulated(6), simulated(7, n=100)
+def test_other_rows_keep_the_training_rows_selection(simulated):
+    train, new = simulated(6, n=300, p=40), simulated(7, n=100, p=40)
     fitted = ds.DOUBLE_SELECTION.learn(train, 1, 0)
     assert np.flatnonzero(fitted.selected).tolist() == [0, 1]
     design = np.column_stack([new.treat, np.ones(100), new.X[:, :2]])
@@ -122,18 +101,27 @@ def test_other_rows_keep_the_training_rows_selection():
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_estimate_is_near_the_truth(binary):
-    rows = simulated(8, n=1000, p=200, binary=binary)
-    # The effect is 1, or the mean over x of Φ(1 + 2x₁ + x₂) - Φ(2x₁ + x₂) = Φ(1/√6) - 1/2.
-    truth = norm.cdf(1 / math.sqrt(6)) - 0.5 if binary else 1.0
-    estimate = ds.DOUBLE_SELECTION.learn(rows, 1, 0).on(rows)
-    # A linear model of a 0/1 outcome adds an error of its own, which is small beside this.
-    assert abs(estimate.ate - truth) < 4 * estimate.se
-    assert estimate.se < 0.2
+def test_estimate_and_error_are_those_of_the_population(simulated, effect_of, binary):
+    n, many = 1000, 200_000
+    rows = simulated(8, n, p=200, binary=binary)
+    fitted = ds.DOUBLE_SELECTION.learn(rows, 1, 0)
+    assert fitted.selected[:2].all()
+    estimate = fitted.on(rows)
+    # The regression on both covariates that matter, in as good as the population. What a row adds
+    # to its error also tells how much a standard error from n rows varies.
+    population = simulated(9, many, p=2, binary=binary)
+    found = adjust(population.y, population.treat[:, None].astype(float), population.X)
+    error = found.errors[0] * math.sqrt(many / n)
+    squares = found.scores[:, 0] ** 2
+    assert abs(estimate.ate - found.coefficients[0]) < 4 * error
+    assert abs(estimate.se / error - 1) < 4 * squares.std() / squares.mean() / (2 * math.sqrt(n))
+    # That of a linear model is the mean effect where the outcome is linear; of 0 and 1 it is not.
+    distance = abs(found.coefficients[0] - effect_of(binary))
+    assert (distance < 4 * found.errors[0]) == (not binary)
 
 
-def test_too_few_rows_are_an_error_that_says_so():
-    rows = simulated(10, n=30)
+def test_too_few_rows_are_an_error_that_says_so(simulated):
+    rows = simulated(10, n=30, p=40)
     everything = ds.SelectedCovariates(np.ones(rows.X.shape[1], np.bool_))
     with pytest.raises(ValueError, match="ask about more rows"):
         everything.on(rows)
@@ -154,14 +142,15 @@ def test_selection_and_coefficients_of_the_vignettes_first_example():
     assert fit.params == pytest.approx([0.0341, 4.9241, 4.8579, 4.9644], abs=5e-5)
 
 
-def test_double_selection_of_the_vignette():
+def test_double_selection_of_the_vignette(rows_of):
     random = RandomOfR(1)
     n = 5000
     X = random.matrix(n, 20)
     y = X.sum(axis=1) + random.rnorm(n)
     # Its treatment is continuous, which changes nothing.
-    fitted = ds.learn(Rows(y, X[:, 0], X[:, 1:]), 1, 0)
-    estimate = fitted.on(Rows(y, X[:, 0], X[:, 1:]))
+    rows = rows_of(y, X[:, 0], X[:, 1:])
+    fitted = ds.learn(rows, 1, 0)
+    estimate = fitted.on(rows)
     # rlassoEffect(..., method = "double selection"): 0.97807455, 0.01415624. Its variance divides
     # by n - k - 1 for k selected covariates, HC1 by the n - k - 2 degrees of freedom.
     k = int(fitted.selected.sum())

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,26 +11,7 @@ from scipy.optimize import nnls
 pytest.importorskip("osqp")
 pytest.importorskip("sklearn")
 
-# The benchmarks are scripts: they find each other beside themselves.
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
 from baselines import residual_balancing as rb
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    y: np.ndarray
-    treat: np.ndarray
-    X: np.ndarray
-    binary: bool = False
-
-
-def simulated(seed: int, n: int = 300, p: int = 20, binary: bool = False) -> Rows:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    treat = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.int64)
-    y = treat + 2 * X[:, 0] + X[:, 1] + rng.normal(size=n)
-    return Rows((y > 0).astype(float) if binary else y, treat, X, binary)
 
 
 def objective(X: np.ndarray, target: np.ndarray, weights: np.ndarray) -> float:
@@ -109,8 +87,8 @@ def test_one_error_rule_by_hand():
     assert rb.one_error_rule(penalties, errors, np.array([2, 1, 1])) == 1.0
 
 
-def test_regression_does_not_depend_on_units():
-    rows = simulated(4)
+def test_regression_does_not_depend_on_units(simulated):
+    rows = simulated(4, n=300, p=20)
     units = np.geomspace(1e-2, 1e2, rows.X.shape[1])
     plain, scaled = (rb.fit_arm(X, rows.y, 1, seed=5) for X in (rows.X, rows.X * units))
     assert scaled.coefficients * units == pytest.approx(plain.coefficients, abs=1e-6)
@@ -119,7 +97,7 @@ def test_regression_does_not_depend_on_units():
     assert constant.predict(rows.X[:2]).tolist() == [3.0, 3.0]
 
 
-def test_estimate_by_hand_from_given_regressions():
+def test_estimate_by_hand_from_given_regressions(simulated):
     rows = simulated(6, n=80, p=3)
     slopes = (np.array([1.0, 0.0, 0.5]), np.array([0.0, 2.0, 0.0]))
     arms = (rb.ArmRegression(0.5, slopes[0], 40), rb.ArmRegression(1.0, slopes[1], 30))
@@ -137,24 +115,22 @@ def test_estimate_by_hand_from_given_regressions():
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_estimates_of_training_and_new_rows(binary):
-    train, new = simulated(7, n=400, binary=binary), simulated(8, n=200, binary=binary)
+def test_estimates_of_training_and_new_rows(simulated, effect_of, binary):
+    train, new = (simulated(seed, n, p=20, binary=binary) for seed, n in ((7, 400), (8, 200)))
     fitted = rb.RESIDUAL_BALANCING.learn(train, 1, 3)
     inside, outside = fitted.on(train), fitted.on(new)
     again = rb.RESIDUAL_BALANCING.learn(train, 1, 3).on(train)
     assert (inside.ate, inside.se) == (again.ate, again.se)
-    # The effect is 1, or the mean over x of Φ(1 + 2x₁ + x₂) - Φ(2x₁ + x₂) = Φ(1/√6) - 1/2.
-    truth = 0.5 * math.erf(1 / math.sqrt(6) / math.sqrt(2)) if binary else 1.0
-    assert abs(inside.ate - truth) < 4 * inside.se
-    assert abs(outside.ate - truth) < 4 * outside.se
+    assert abs(inside.ate - effect_of(binary)) < 4 * inside.se
+    assert abs(outside.ate - effect_of(binary)) < 4 * outside.se
     assert inside.se < outside.se
 
 
-def test_an_arm_without_rows_is_named():
-    rows = simulated(9)
+def test_an_arm_without_rows_is_named(simulated, rows_of):
+    rows = simulated(9, n=300, p=20)
     fitted = rb.RESIDUAL_BALANCING.learn(rows, 1, 0)
     with pytest.raises(ValueError, match="no row has treatment 0"):
-        fitted.on(Rows(rows.y, np.ones_like(rows.treat), rows.X))
+        fitted.on(rows_of(rows.y, np.ones_like(rows.treat), rows.X))
 
 
 @pytest.mark.slow
