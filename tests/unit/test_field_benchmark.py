@@ -370,6 +370,21 @@ def test_least_squares_among_the_treated_is_imputation():
     assert found.upper - found.lower == pytest.approx(2 * common.Z95 * found.se)
 
 
+def test_least_squares_of_each_arm_is_imputation():
+    problem = confounded(300)
+    design = np.column_stack([np.ones(300), problem.X])
+    untreated, treated = (
+        design @ np.linalg.lstsq(design[mine], problem.y[mine], rcond=None)[0]
+        for mine in (problem.treat == 0, problem.treat == 1)
+    )
+    found = peers_linear.ols_interacted(problem, 1, 0)
+    assert found.ate == pytest.approx((treated - untreated).mean(), abs=1e-9)
+    assert found.cate == pytest.approx(treated - untreated, abs=1e-9)
+    assert abs(found.ate - problem.sample_ate) < FAR * found.se
+    # One slope for both arms is another regression.
+    assert peers_linear.ols(problem, 1, 0).ate != pytest.approx(found.ate, abs=1e-3)
+
+
 def test_statsmodels_aipw_by_hand():
     import statsmodels.api as sm
 
@@ -474,6 +489,18 @@ def test_least_squares_of_arms_by_hand():
     assert recorded["ate"] == problem.truths["ATE[b-a]"]
 
 
+def test_least_squares_with_slopes_of_arms_is_imputation():
+    problem = field_data.load_arms(1)
+    found = field_peers.arms_by_interacted_ols(problem, 1, 0)
+    design = np.column_stack([np.ones(500), problem.data.filter(regex="^x").to_numpy()])
+    means = [
+        (design @ np.linalg.lstsq(design[mine], problem.y[mine], rcond=None)[0]).mean()
+        for mine in (problem.arms == arm for arm in range(3))
+    ]
+    estimates = [each["estimate"] for each in found.extra["effects"].values()]
+    assert estimates == pytest.approx([means[1] - means[0], means[2] - means[0]])
+
+
 def test_doubleml_of_arms_finds_both_effects():
     pytest.importorskip("doubleml")
     problem = field_data.load_arms(2)
@@ -555,6 +582,7 @@ def test_page_of_simulations(tmp_path):
         record("irm", 4001, "calibrated", 1.2),
         record("irm", 4002, "calibrated", 0.8),
         record("irm", 4001, "doubleml-forest", 1.0),
+        record("irm", 4001, "bart", 0.9, upper=1.05),
         record("irm", 1, "doubleml-forest", 9.0),  # not one of the protocol's
         record("twins", 1, "calibrated", 9.0),
         {
@@ -570,6 +598,9 @@ def test_page_of_simulations(tmp_path):
     assert column(text, "calibrated", "MAE") == "0.20 ± 0.10"
     assert column(text, "calibrated", "coverage").startswith("50.0 ±")
     assert column(text, "calibrated", "CPU seconds") == "1.00"
+    # From 0.7 to 1.05: it holds the rows' 1.0, which it is meant for, not the population's 1.1.
+    assert column(text, "bart", "coverage").startswith("100.0 ±")
+    assert column(text, "bart", "coverage").endswith("§")
     assert column(text, "doubleml-forest", "failed") == "1"
     assert column(text, "doubleml-forest", "published coverage") == "95.1 %"
     assert column(text, "doubleml-forest", "published length") == "0.741"
@@ -615,6 +646,10 @@ def test_page_of_real_data(tmp_path):
         record("lalonde-psid", 1, "ols", 4.0, **experiment),
     ]
     text = page(records, tmp_path)
+    assert "\nThese data served to choose options.\n\n### lalonde-psid" in text
+    assert "`twins` 1 to 21; `lalonde-psid` and `lalonde-cps` (all there is)" in " ".join(
+        text.split()
+    )
     assert "| published: standardization | 3.500 | 2.60 to 4.50 | +0.06 |" in text
     assert "| ols | 3.300 | 3.10 to 3.50 | -0.14 | 2 | 0.14 | 1.00 |" in text
     assert f"| experiment | 5.000 | {5 - common.Z95:.2f} to {5 + common.Z95:.2f} | – | – |" in text
