@@ -43,6 +43,7 @@ LOOKED_AT = textwrap.fill(
     + ". Where some of them are shown here, it is said. The first page leaves them out if there "
     "are others.",
     width=100,
+    break_on_hyphens=False,
 )
 
 INTRODUCTION = f"""\
@@ -60,12 +61,13 @@ cover more often than 95 %. Intervals that are meant for the rows are asked abou
 throughout (§ where others are not). CPU seconds are medians of one thread, or of the clock where
 results carry no other. *Published* figures are copied from their sources, not computed here.
 
-Peers, beside those of the first page: "doubleml-forest" has the forests of DoubleML's coverage
-pages (200 trees of depth 5), "doubleml-lasso-forest" the lasso with such a forest for the
+Peers, beside those of the first page: "ols-interacted" has slopes of each arm's own, "ols" has not;
+"doubleml-forest" has the forests of DoubleML's coverage pages (200 trees of depth 5; of more than
+20 covariates a split sees a third), "doubleml-lasso-forest" the lasso with such a forest for the
 treatment, "doubleml-linear" least squares and logistic regression, "doubleml-lightgbm-slow" 500
-trees at a learning rate of 0.01; "statsmodels-aipw" AIPW with regressions without a penalty, which
-refuses where these have no solution; "bcf" stochtree's Bayesian causal forest with an estimated
-propensity.
+trees at a learning rate of 0.01 (with several arms, leaves of 10 rows); "statsmodels-aipw" AIPW
+with regressions without a penalty, which refuses where these have no solution; "bcf" stochtree's
+Bayesian causal forest with an estimated propensity.
 
 {LOOKED_AT}
 """

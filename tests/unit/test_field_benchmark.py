@@ -647,9 +647,8 @@ def test_page_of_real_data(tmp_path):
     ]
     text = page(records, tmp_path)
     assert "\nThese data served to choose options.\n\n### lalonde-psid" in text
-    assert "`twins` 1 to 21; `lalonde-psid` and `lalonde-cps` (all there is)" in " ".join(
-        text.split()
-    )
+    in_one_line = " ".join(text.split())
+    assert "`twins` 1 to 21; `lalonde-psid` and `lalonde-cps` (all there is)" in in_one_line
     assert "| published: standardization | 3.500 | 2.60 to 4.50 | +0.06 |" in text
     assert "| ols | 3.300 | 3.10 to 3.50 | -0.14 | 2 | 0.14 | 1.00 |" in text
     assert f"| experiment | 5.000 | {5 - common.Z95:.2f} to {5 + common.Z95:.2f} | – | – |" in text

@@ -319,9 +319,12 @@ def test_tuning_data_sets_are_left_out_where_there_are_others():
     found = row([*used, *fresh])
     assert (found.n_sets, found.fresh) == (3, True)
     assert found.oracle.value == pytest.approx(0.2 / 0.05)
-    only = row(used)
+    only = row([*used, *(peer(s, 9.0) for s in (1, 2))])
     assert (only.n_sets, only.fresh) == (2, False)
     assert "G †" in front.error_table([only], [])
+    # A quarter of the peer's error, and no win.
+    assert only.best.error.value == pytest.approx(2 / 8)
+    assert "1 protocols, 0 of them beside peers" in front.tally([only])
 
 
 def test_what_served_to_choose():
