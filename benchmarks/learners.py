@@ -118,12 +118,12 @@ def stopped_boosting(binary: bool, threads: int, seed: int) -> Any:
         stopping = [early_stopping(PATIENCE, verbose=False)]
         return fit(train, y_train, eval_set=[(held_out, y_held_out)], callbacks=stopping)
 
-    class Classifier(LGBMClassifier):  # type: ignore[misc]
-        def fit(self, X: Any, y: Any) -> Any:
+    class Classifier(LGBMClassifier):
+        def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
             return fit_until_no_gain(super().fit, X, y, y)
 
-    class Regressor(LGBMRegressor):  # type: ignore[misc]
-        def fit(self, X: Any, y: Any) -> Any:
+    class Regressor(LGBMRegressor):
+        def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]
             return fit_until_no_gain(super().fit, X, y, None)
 
     kind = Classifier if binary else Regressor
