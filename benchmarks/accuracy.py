@@ -42,9 +42,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import RESULTS, Case, number_range, run
+from common import RESULTS, Case, number_range
 from loaders import SIMULATIONS, SimulationCase
 from peers import DEFAULT_METHODS, parse_methods
+from runner import run
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from accuracy import add_run_arguments, run_cases
-from common import Z95, Estimate, FloatArray, Problem, Record, number_range, read_records
+from common import Z95, Estimate, FloatArray, Problem, Record, number_range
 from metrics import coverage_error
 from own import recipe_of
+from runner import read_records
 
 import cstonet as cs
 

@@ -24,17 +24,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import (
-    RESULTS,
-    Record,
-    append_results,
-    key_of,
-    number_range,
-    read_records,
-    selection_counts,
-)
+from common import RESULTS, Record, number_range, selection_counts
 from metrics import coverage_error
 from own import recipe_of
+from runner import append_results, key_of, read_records
 
 SIMULATIONS = ("three_arms", "one_mediator", "three_mediators", "linear_mediation")
 FILE = "effects.jsonl"

@@ -22,10 +22,11 @@ import argparse
 from pathlib import Path
 
 from accuracy import add_run_arguments, run_cases
-from common import number_range, read_records
+from common import number_range
 from field_peers import for_question
 from field_protocols import PROTOCOLS, FieldCase, Protocol
 from peers import parse_methods
+from runner import read_records
 
 FILE = "field.jsonl"
 

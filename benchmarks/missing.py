@@ -35,9 +35,10 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range, read_records, run
+from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range
 from loaders import truths_of
 from own import Preset
+from runner import read_records, run
 
 import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2

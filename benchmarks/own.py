@@ -16,7 +16,7 @@ import numpy as np
 from common import FORMULA, Z95, Estimate, Problem
 
 import cstonet as cs
-from cstonet.estimators import Effects, Nuisances, estimate_target
+from cstonet.estimators import Nuisances, estimate_target
 from cstonet.settings.options import FitOptions, TrainingOptions
 from cstonet.settings.presets import PRESETS, preset
 
@@ -128,7 +128,6 @@ class Preset:
             upper=effect.upper,
             cate=results.cate().to_numpy(),
             selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
-            se_influence=_error_by_influence(results),
             extra={"plan": plan_digest(results.plan)},
         )
 
@@ -177,13 +176,3 @@ def plan_digest(plan: Any) -> str:
     """What a fit was done with, in eight characters: every number of its plan but the seed."""
     numbers = plan.to_dict() | {"seed": None}
     return hashlib.sha256(json.dumps(numbers, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _error_by_influence(results: cs.ArmsResults) -> float:
-    """What the standard error of the ATE would be with variance="influence"."""
-
-    def estimate(nuisances: Nuisances) -> Effects:
-        clip = results.effects.clip
-        return estimate_target(nuisances, "ATE", (1, 0), clip=clip, name="ATE")
-
-    return float(results._effects_by(estimate).standard_errors[0])

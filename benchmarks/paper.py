@@ -18,11 +18,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import RESULTS, ROOT, Method, read_records, run
+from common import RESULTS, ROOT, Method
 from paper_methods import ONE_FIT, OnAllRows, OnSplit, OnThirds
 from paper_report import table_text
 from paper_tables import TABLES, Batch, Table
 from peers import Baseline, Preset, parse_methods
+from runner import read_records, run
 
 FILE = "paper.jsonl"
 QUICK = ROOT / "build" / "paper-quick"

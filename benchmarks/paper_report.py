@@ -11,6 +11,7 @@ import numpy as np
 import published
 from common import Record
 from metrics import coverage_error, selection_rates
+from pages.shared import failures
 from paper_tables import NOISE_FREE, SCENARIOS, TABLES
 from published import Figure, paper_name
 from tables import markdown_table, number
@@ -56,19 +57,12 @@ def table_text(name: str, records: Sequence[Record]) -> str:
     table = TABLES[name]
     mine = _of(records, table.results_of or name)
     body = WRITERS[name](mine) if any("error" not in r for r in mine) else "No results yet.\n"
-    return "\n".join([f"## {table.title}\n", f"{table.note}\n", body, *_failures(mine)])
+    return "\n".join([f"## {table.title}\n", f"{table.note}\n", body, *failures(mine)])
 
 
 def _of(records: Iterable[Record], table: str) -> list[Record]:
     """The results of a table: their groups begin with its name."""
     return [r for r in records if r["group"].replace(",", " ").split()[0] == table]
-
-
-def _failures(records: Sequence[Record]) -> list[str]:
-    failed = Counter(f"{r['method']} ({r['error']})" for r in records if "error" in r)
-    if not failed:
-        return []
-    return ["Failed: " + "; ".join(f"{what}, {count} times" for what, count in failed.items())]
 
 
 def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:

@@ -16,11 +16,12 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-from common import RESULTS, Record, read_records
+from common import RESULTS, Record
 from pages.front import INTRODUCTION, METHODS, headline
 from pages.headline import row_of
 from pages.protocols import protocols_of
 from pages.provenance import overview, provenance
+from runner import read_records
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,20 +37,10 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from pathlib import Path
 
-from common import (
-    RESULTS,
-    ROOT,
-    THREAD_VARIABLES,
-    Record,
-    available,
-    commit,
-    key_of,
-    number_range,
-    open_for_append,
-    read_records,
-)
+from common import RESULTS, ROOT, Record, number_range
 from own import Preset
 from peers import Peer, parse_methods
+from runner import THREAD_VARIABLES, available, commit, key_of, open_for_append, read_records
 from scale_data import DEFAULT, FILE, LIGHTGBM, METHODS, Size, read_truth
 from scale_watch import Limits, Watched, watch
 

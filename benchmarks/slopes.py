@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from accuracy import add_run_arguments, run_cases
-from common import Case, Estimate, Problem, Record, read_records
+from common import Case, Estimate, Problem, Record
 from field_data import load_irm
 from loaders import FAMILIES, SimulationCase
 from own import Preset
+from runner import read_records
 from support_data import load_design
 from tables import markdown_table
 

@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from accuracy import add_run_arguments, run_cases
-from common import Estimate, Problem, Record, number_range, read_records
+from common import Estimate, Problem, Record, number_range
 from own import Preset
 from pages.support import FILE, SUBPOPULATION, support_tables
+from runner import read_records
 from support_data import DESIGNS, SupportProblem, load_design
 from support_twins import TWINS, load_twin
 

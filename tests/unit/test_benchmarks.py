@@ -22,6 +22,7 @@ import loaders  # noqa: E402
 import metrics  # noqa: E402
 import own  # noqa: E402
 import peers  # noqa: E402
+import runner  # noqa: E402
 
 
 def record(seed: int, estimate: float, **changes: object) -> common.Record:
@@ -86,7 +87,7 @@ def test_summary_by_hand(tmp_path):
     ]
     path = tmp_path / "accuracy.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in written), encoding="utf-8")
-    summary = metrics.summarize(common.read_records(path))
+    summary = metrics.summarize(runner.read_records(path))
     assert (summary.n_sets, summary.n_failed) == (3, 1)
     assert summary.mae == pytest.approx(0.2)
     assert summary.mae_error == pytest.approx(0.1 / math.sqrt(3))
@@ -126,7 +127,7 @@ def test_a_newer_recipe_replaces_the_older(tmp_path):
     path = tmp_path / "accuracy.jsonl"
     written = [record(1, 1.0, recipe="old"), record(2, 1.0, recipe="old"), record(1, 1.4)]
     path.write_text("".join(json.dumps(r) + "\n" for r in written), encoding="utf-8")
-    read = common.read_records(path)
+    read = runner.read_records(path)
     assert [(r["seed"], r["estimate"]) for r in read] == [(1, 1.4), (2, 1.0)]
 
 
@@ -169,17 +170,17 @@ def test_interrupted_line_is_dropped_and_the_last_result_counts(tmp_path):
     path = tmp_path / "accuracy.jsonl"
     lines = [json.dumps(record(1, 1.0)), json.dumps(record(1, 2.0)), '{"group": "g", "se']
     path.write_text("\n".join(lines), encoding="utf-8")
-    assert [r["estimate"] for r in common.read_records(path)] == [2.0]
-    with common.open_for_append(path) as file:
+    assert [r["estimate"] for r in runner.read_records(path)] == [2.0]
+    with runner.open_for_append(path) as file:
         file.write(json.dumps(record(2, 3.0)) + "\n")
-    assert [r["estimate"] for r in common.read_records(path)] == [2.0, 3.0]
+    assert [r["estimate"] for r in runner.read_records(path)] == [2.0, 3.0]
 
 
 def test_damage_within_a_file_is_named(tmp_path):
     path = tmp_path / "accuracy.jsonl"
     path.write_text("nonsense\n" + json.dumps(record(1, 1.0)) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 1"):
-        common.read_records(path)
+        runner.read_records(path)
 
 
 def test_measure_by_hand():
@@ -219,10 +220,10 @@ class Fixed:
 
 def test_a_fit_that_takes_too_long_is_a_result():
     case = loaders.SimulationCase("2-null", 50, 5, 1)
-    done = common.run_one(case, Fixed(), threads=1, limit=5.0)
+    done = runner.run_one(case, Fixed(), threads=1, limit=5.0)
     assert done["estimate"] == case.load().y.mean()
     assert done["ate"] == 0.0
-    late = common.run_one(loaders.SimulationCase("1", 50, 5, 2), Fixed(), threads=1, limit=0.05)
+    late = runner.run_one(loaders.SimulationCase("1", 50, 5, 2), Fixed(), threads=1, limit=0.05)
     assert late["error"] == "TimeoutError: stopped after 0.05 s"
     assert "estimate" not in late
 
@@ -260,7 +261,7 @@ def test_ranges_and_methods_of_the_command_line():
 def test_missing_peer_is_reported_and_skipped(capsys):
     absent = peers.Peer("absent", ("no_such_module",), peers.bart)
     present = own.Preset("calibrated")
-    assert common.available([absent, present]) == [present]
+    assert runner.available([absent, present]) == [present]
     assert "absent: skipped" in capsys.readouterr().err
 
 

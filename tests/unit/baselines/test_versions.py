@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 
-import common
 import field_peers
 import peers
 import pytest
+import runner
 from baselines import BASELINES
 from baselines.base import version_recipe
 
@@ -47,27 +47,27 @@ def repository(tmp_path, monkeypatch):
     git("init", "--quiet")
     git("add", ".")
     git("commit", "--quiet", "--message", "first")
-    monkeypatch.setattr(common, "ROOT", tmp_path)
-    monkeypatch.setattr(common, "RESULTS", results)
-    common.commit.cache_clear()
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "RESULTS", results)
+    runner.commit.cache_clear()
     yield tmp_path, git("rev-parse", "--short", "HEAD")
-    common.commit.cache_clear()
+    runner.commit.cache_clear()
 
 
 def test_commit_says_whether_sources_have_changed(repository):
     root, head = repository
     (root / "benchmarks" / "results" / "field.jsonl").write_text("{}\n{}\n")
     (root / "untracked.py").write_text("b = 2\n")
-    assert common.commit() == head
+    assert runner.commit() == head
     (root / "source.py").write_text("a = 2\n")
-    common.commit.cache_clear()
-    assert common.commit() == f"{head}+"
+    runner.commit.cache_clear()
+    assert runner.commit() == f"{head}+"
 
 
 def test_there_is_no_commit_outside_a_repository(tmp_path, monkeypatch):
-    monkeypatch.setattr(common, "ROOT", tmp_path)
-    monkeypatch.setattr(common, "RESULTS", tmp_path / "benchmarks" / "results")
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "RESULTS", tmp_path / "benchmarks" / "results")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    common.commit.cache_clear()
-    assert common.commit() == ""
-    common.commit.cache_clear()
+    runner.commit.cache_clear()
+    assert runner.commit() == ""
+    runner.commit.cache_clear()
