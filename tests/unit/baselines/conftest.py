@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[3]
 # The benchmarks are scripts: they find each other beside themselves.
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import loaders
-from common import Problem
+import loaders  # noqa: E402
+from common import Problem  # noqa: E402
 
 # The effect of the problem for networks; of a binary outcome, on its log-odds.
 EFFECT = 2.0
