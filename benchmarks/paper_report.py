@@ -71,8 +71,12 @@ def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:
     for record in records:
         if "error" not in record:
             methods.setdefault(record["method"], []).append(record)
-    own = [m for m in methods if paper_name(m) == published.CAUSAL_STONET]
-    return {m: methods[m] for m in sorted(methods, key=lambda m: m not in own)}
+
+    def order(method: str) -> tuple[bool, str]:
+        own = paper_name(method) == published.CAUSAL_STONET
+        return not own, method if own else ""
+
+    return {method: methods[method] for method in sorted(methods, key=order)}
 
 
 def mean_text(values: Iterable[float], *, splits: bool = False) -> str:
