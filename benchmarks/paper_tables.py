@@ -84,7 +84,8 @@ class Table:
         """A sentence for every file that is not there."""
         if folder is None and self.needs:
             where = ", ".join(self.needs)
-            return [f"give --data DIR, a folder with {where} ({'; '.join(self.needs.values())})"]
+            sources = "; ".join(dict.fromkeys(self.needs.values()))
+            return [f"give --data DIR, a folder with {where} ({sources})"]
         return [
             f"{folder / name} is not there: {source}"
             for name, source in self.needs.items()
