@@ -169,13 +169,15 @@ def by_regressions(rows, terms_of_outcome, terms_of_treatment) -> targeted.Targe
     """TMLE whose initial fits are linear or logistic regressions on such terms."""
 
     def terms_at(treat):
-        return sm.add_constant(terms_of_outcome(np.column_stack([treat, rows.X])))
+        # A treatment of all rows is a constant, too: add_constant would leave out the other.
+        columns = terms_of_outcome(np.column_stack([treat, rows.X]))
+        return sm.add_constant(columns, has_constant="add")
 
     family = sm.families.Binomial() if rows.binary else sm.families.Gaussian()
     outcome = sm.GLM(rows.y, terms_at(rows.treat), family=family).fit()
     shares = sm.add_constant(terms_of_treatment(rows.X))
     treatment = sm.GLM(rows.treat, shares, family=sm.families.Binomial()).fit()
-    means = [outcome.predict(terms_at(np.full(len(rows.y), a)), which="mean") for a in (0.0, 1.0)]
+    means = [outcome.predict(terms_at(np.full(len(rows.y), a))) for a in (0.0, 1.0)]
     return targeted.target(
         rows.y, rows.treat, np.column_stack(means), treatment.predict(shares), limits(rows)
     )
