@@ -107,7 +107,8 @@ class Cell:
     @property
     def recipe(self) -> str:
         """Own methods: a digest of the package's sources. Peers do not depend on them."""
-        return "" if isinstance(self.method, Peer) else f"{self.method.recipe}-{code_digest()}"
+        own = f"-{code_digest()}" if isinstance(self.method, Preset) else ""
+        return f"{self.method.recipe}{own}"
 
     def head(self) -> Record:
         """What the record says whether or not the fit succeeds."""

@@ -142,14 +142,15 @@ def test_units_by_powers_of_two_change_no_bit(fit, seed, power):
 def test_estimator_does_not_see_the_order_of_rows_or_the_names_of_arms(seed, draw_nuisances):
     rng = np.random.default_rng(seed)
     _, nuisances = draw_nuisances(200, rng, weighted=True)
-    nuisances = replace(nuisances, linear=rng.normal(size=(200, 2)), found=np.array([1]))
+    slopes = {"linear": rng.normal(size=(200, 2)), "found": np.array([1]), "ridge": 0.3}
+    nuisances = replace(nuisances, **slopes)
     estimate = {"levels": (0, 1), "clip": 0.05, "variance": "paper"}
     plain = estimate_effects(nuisances, **estimate)
     order = rng.permutation(200)
     moved = estimate_effects(
         Nuisances(
             **{
-                name: value if name == "found" else value[order]
+                name: value if name in ("found", "ridge") else value[order]
                 for name in nuisances.__dataclass_fields__
                 for value in [getattr(nuisances, name)]
             }
