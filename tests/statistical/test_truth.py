@@ -204,7 +204,13 @@ def test_linear_terms_cost_less_than_weights_where_there_is_nothing_to_remove():
 
 
 @pytest.mark.slow
-def test_linear_terms_remove_more_of_weak_confounding_than_weights():
-    """Too weak to be found for the outcome: a test of the effect has the expectation 2."""
+def test_linear_terms_err_less_than_weights_where_confounding_is_weak():
+    """Too weak to be found for the outcome: a test of the effect has the expectation 2.
+
+    The ridge leaves a part of it (docs/decisions/0060), as weights do, at a smaller variance.
+    """
     errors, _ = linear_and_weights(2 / np.sqrt(500))
-    assert errors[:, 0].mean() < errors[:, 1].mean()
+    linear, weights = np.sqrt(np.mean(errors**2, axis=0))
+    assert linear < weights
+    more = errors[:, 0] - errors[:, 1]
+    assert more.mean() < FOUR * more.std(ddof=1) / np.sqrt(len(more))
