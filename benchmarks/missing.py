@@ -29,18 +29,17 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from common import FORMULA, RESULTS, Estimate, Problem, Record, number_range
+from common import RESULTS, Estimate, Problem, Record, number_range
 from loaders import truths_of
 from own import Preset
 from runner import read_records, run
 
-import cstonet as cs
 from cstonet.datasets import Simulation, many_holes, paper_holes, punch_holes, simulation2
 
 METHODS = ("complete", "drop", "mean", "mar", "mnar")
@@ -126,26 +125,12 @@ class HoleMethod:
             numbers = data.select_dtypes("float")
             data, missing = data.fillna(numbers.mean()), "raise"
             data = data.fillna(data.mode().iloc[0])
-        results = cs.fit(
-            FORMULA,
-            data,
-            missing=missing,
-            preset=self.fit.preset,
-            seed=seed,
-            n_jobs=threads,
-            **self.fit.changes,
+        results = self.fit.fit(
+            replace(problem, data=data, missing=missing), threads=threads, seed=seed
         )
-        effect, table = results.effect("ATE"), results.selection
+        estimate = self.fit.read(results)
         # Rows that were dropped have no estimate of their own effect.
-        cate = None if self.kind == "drop" else results.cate().to_numpy()
-        return Estimate(
-            ate=effect.estimate,
-            se=effect.se,
-            lower=effect.lower,
-            upper=effect.upper,
-            cate=cate,
-            selected={m: frozenset(table.index[table[m]]) for m in ("outcome", "treatment")},
-        )
+        return replace(estimate, cate=None) if self.kind == "drop" else estimate
 
 
 Groups: TypeAlias = dict[str, dict[str, dict[int, Record]]]

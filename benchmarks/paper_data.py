@@ -15,7 +15,7 @@ import pandas as pd
 from common import FloatArray, Problem
 from loaders import aipw, frame_of, load_acic2019, load_twins, truths_of
 from numpy.typing import NDArray
-from tcga import load_tcga, screened_genes
+from tcga import gene_columns, load_tcga, screened_genes
 
 from cstonet.datasets import Simulation, paper_holes, punch_holes, simulation1, simulation2
 
@@ -57,8 +57,8 @@ class FoldProblem(Problem):
         train, test = self.rows(self.fold != number), self.rows(self.fold == number)
         if self.genes is None:
             return train, test
-        kept = set(screened_genes(train, self.genes))
-        columns = [c for c in self.data if not c.startswith("gene_") or c in kept]
+        left_out = set(gene_columns(self.data)) - set(screened_genes(train, self.genes))
+        columns = [column for column in self.data if column not in left_out]
         return replace(train, data=train.data[columns]), replace(test, data=test.data[columns])
 
 

@@ -9,7 +9,6 @@ effect than the ATE are in ``field_peers.py``.
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any
 
 import peers_doubleml as dml
 from baselines import BASELINES
-from baselines.base import Baseline, version_recipe
+from baselines.base import Baseline, Versioned
 from common import Estimate
 from own import Preset
 from peers_linear import ols, ols_interacted, statsmodels_aipw
@@ -27,7 +26,7 @@ import cstonet as cs
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Versioned):
     """A method of another library.
 
     Parameters
@@ -46,16 +45,6 @@ class Peer:
     modules: tuple[str, ...]
     function: Callable[[Any, int, int], Estimate]
     version: int = 1
-
-    @property
-    def recipe(self) -> str:
-        """A peer's settings are those of its function here, in this version."""
-        return version_recipe(self.version)
-
-    def prepare(self) -> None:
-        """Import the libraries."""
-        for module in self.modules:
-            importlib.import_module(module)
 
     def estimate(self, problem: Any, *, threads: int, seed: int) -> Estimate:
         """What the library says."""

@@ -45,8 +45,26 @@ def version_recipe(version: int) -> str:
     return "" if version == 1 else f"v{version}"
 
 
+class Versioned:
+    """What a peer and a baseline have in common: libraries to load, and a version."""
+
+    __slots__ = ()
+    modules: tuple[str, ...]
+    version: int
+
+    @property
+    def recipe(self) -> str:
+        """Its settings are those of its function here, in this version."""
+        return version_recipe(self.version)
+
+    def prepare(self) -> None:
+        """Import the libraries."""
+        for module in self.modules:
+            importlib.import_module(module)
+
+
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Versioned):
     """A method of the paper's comparisons.
 
     Parameters
@@ -68,16 +86,6 @@ class Baseline:
     learn: Callable[[Variables, int, int], Fitted]
     source: str
     version: int = 1
-
-    @property
-    def recipe(self) -> str:
-        """A baseline's settings are those of its function here, in this version."""
-        return version_recipe(self.version)
-
-    def prepare(self) -> None:
-        """Import the libraries."""
-        for module in self.modules:
-            importlib.import_module(module)
 
     def estimate(self, problem: Variables, *, threads: int, seed: int) -> Estimate:
         """Learn from all rows, and ask about these."""

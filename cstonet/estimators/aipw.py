@@ -203,15 +203,14 @@ def _potential_outcome_means(
     for units in unit_blocks(nuisances, clip, linear):
         signal = units.unit_weights[:, None] * (units.mu - means)
         weights = arm_weights(units, units.propensity)
-        error = units.y[:, None] - units.mu
-        noise = weights * error
+        residual = error = units.y[:, None] - units.mu
+        held = np.zeros_like(weights)
         if linear is not None:
             weights = weights - linear.shift(units.rows, imbalance)
-            error = linear.error[units.rows, None]
+            residual, error = linear.residual[units.rows, None], linear.error[units.rows, None]
             held = linear.held(units.rows, imbalance)
-            noise = weights * linear.residual[units.rows, None] + held
-        covariance.add(signal, weights * error if linear is None else weights * error + held)
-        influence[units.rows] = (signal + noise) @ contrasts.T
+        covariance.add(signal, weights * error + held)
+        influence[units.rows] = (signal + weights * residual + held) @ contrasts.T
         spread.add(weights @ contrasts.T)
     value = covariance.value(n)
     if linear is not None:
