@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -10,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.base import Request
+from cstonet.analyses.recipe import Recipe
 from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.backends import choose_engine
@@ -20,7 +20,7 @@ from cstonet.data.matrix import is_partitioned
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.variables import Family
 from cstonet.errors import OptionError
-from cstonet.memory import explained, release_freed, sizes
+from cstonet.memory import explained, sizes
 from cstonet.settings.options import FitOptions, check_seed
 from cstonet.settings.plan import Plan
 from cstonet.settings.presets import preset as preset_options
@@ -137,6 +137,10 @@ class CausalStoNet:
         **changes: Any,
     ) -> Plan:
         """What :meth:`fit` would do with the same arguments, in numbers."""
+        return self._recipe(preset, options, changes).plan(self.design, check_seed(seed))
+
+    def _recipe(self, preset: str, options: FitOptions | None, changes: dict[str, Any]) -> Recipe:
+        """The options of a preset, or those given, with some of them changed."""
         base = preset_options(preset) if options is None else options
         if not isinstance(base, FitOptions):
             raise OptionError(f"options must be a FitOptions; got {base!r}.")
@@ -147,8 +151,7 @@ class CausalStoNet:
             if value is not None or name not in ("starts", "folds")
         }
         label = preset if options is None else "custom"
-        seed = check_seed(seed)
-        return self.analysis.plan(self.design, base.replace(**given), preset=label, seed=seed)
+        return Recipe(self.analysis, base.replace(**given), label)
 
     def fit(
         self,
@@ -197,22 +200,13 @@ class CausalStoNet:
             Those of the analysis: :class:`~cstonet.ArmsResults`, :class:`~cstonet.DoseResults` or
             :class:`~cstonet.MediationResults`.
         """
-        began = time.perf_counter()
-        plan = self.plan(preset, options=options, seed=seed, starts=starts, folds=folds, **changes)
-        threads, analysis, design = thread_count(n_jobs), self.analysis, self.design
+        recipe = self._recipe(preset, options, {"starts": starts, "folds": folds, **changes})
+        threads, seed = thread_count(n_jobs), check_seed(seed)
         engine = choose_engine(backend, n_jobs)
-        if is_partitioned(design.X):
+        if is_partitioned(self.design.X):
             engine = None  # the data are on workers: folds stay here and ask them
-        design.treatment.check_folds(plan.folds, design.weights)
-        needs = sizes(design.X)
-        with explained("training", needs), progress_reporter(progress) as report:
-            trained = analysis.train(design, plan, Workforce(threads, report, engine))
-        release_freed()
-        with explained("predictions and estimates", needs):
-            nuisances = analysis.nuisances(design, plan, trained)
-            estimates = analysis.estimate(design, plan, nuisances)
-            runtime = time.perf_counter() - began
-            return analysis.results(design, plan, trained, nuisances, estimates, runtime)
+        with progress_reporter(progress) as report:
+            return recipe.fit(self.design, seed, Workforce(threads, report, engine))
 
 
 def _check_choices(family: object, treatment: object, missing: object) -> None:

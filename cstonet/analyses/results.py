@@ -21,6 +21,7 @@ from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
 
 if TYPE_CHECKING:
+    from cstonet.analyses.recipe import Recipe
     from cstonet.reporting.summary import SummaryParts
     from cstonet.reporting.tables import CausalSummary
 
@@ -83,6 +84,8 @@ class CausalResults(EffectInference, ABC):
         where the fit can tell, with which probability it belongs to the model at all.
     n_supports : int
         Number of supports behind its counts.
+    recipe : Recipe or None
+        How the fit was asked for, to do it again on other data; None if nobody knows.
     """
 
     # Names that other analyses' results have, and what to use here instead.
@@ -98,6 +101,7 @@ class CausalResults(EffectInference, ABC):
         self.notes = record.notes
         self.warnings = record.warnings
         self.runtime = record.runtime
+        self.recipe: Recipe | None = None
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that are not there: who looks for another analysis' is told where to go.

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cstonet.data.columns import check_unique
+from cstonet.data.frames import to_arrow
 from cstonet.data.storage import room_for
 from cstonet.errors import DataError, MissingPackageError
 
@@ -96,7 +97,7 @@ class ArrowTable:
 
 
 def open_table(data: object) -> ArrowTable | None:
-    """The table behind a path or an object of pyarrow; None for anything else.
+    """The table behind a path, an object of pyarrow or a frame of polars; None for anything else.
 
     Raises
     ------
@@ -108,7 +109,9 @@ def open_table(data: object) -> ArrowTable | None:
     if isinstance(data, str | os.PathLike):
         return _open_path(Path(data))
     if not type(data).__module__.startswith("pyarrow"):
-        return None
+        data = to_arrow(data)
+        if data is None:
+            return None
     import pyarrow as pa
     import pyarrow.dataset as ds
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
+from cstonet.data.frames import frame_of_columns
 from cstonet.data.matrix import dense_part, is_partitioned, is_sparse, parts
 from cstonet.errors import (
     ColumnTypeError,
@@ -105,20 +106,22 @@ def listing(
 
 
 def as_frame(data: object) -> pd.DataFrame:
-    """The data as a frame whose column names are unique strings.
+    """The data, a frame or a dictionary of columns, as a frame with names that are unique strings.
 
     Raises
     ------
     DataError
-        If the data are no frame, or have hierarchical columns.
+        If the data are neither, or have hierarchical columns.
     DuplicateColumnError
         If a name occurs twice.
     """
+    if isinstance(data, Mapping):
+        data = frame_of_columns(data)
     if not isinstance(data, pd.DataFrame):
         raise DataError(
-            f"The data must be a pandas DataFrame, an Arrow table, or the path of a Parquet or "
-            f"Arrow file; got {type(data).__name__}. Convert them, for example with "
-            "pandas.DataFrame(data) or data.to_pandas()."
+            "The data must be a frame of pandas or polars, an Arrow table, a dictionary of "
+            "columns, or the path of a Parquet or Arrow file; got "
+            f"{type(data).__name__}. Convert them, for example with pandas.DataFrame(data)."
         )
     if data.columns.nlevels > 1:
         raise DataError(

@@ -6,7 +6,7 @@ anything is computed. Nothing is ever written into what the user passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -15,15 +15,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.data.arrow import open_table
-from cstonet.data.columns import unknown_column
+from cstonet.data.columns import as_frame, unknown_column
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.gaps import CovariateGaps, fill_sources
 from cstonet.data.leaks import check_no_outcome
+from cstonet.data.lookup import Lookup
 from cstonet.data.matrix import Rows, dense_part
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
 from cstonet.data.variables import Family, Vector, outcome_values, weight_values
+from cstonet.errors import NotAvailableError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -69,6 +71,8 @@ class Design(Generic[TreatmentT]):
         Rows left out because of missing values.
     gaps : CovariateGaps, or None
         Missing values of the covariates, where they are to be imputed; X holds start values there.
+    lookup : Lookup, or None
+        Where columns of the data can be looked up that are not in the formula; None: nowhere.
     """
 
     y: NDArray[np.float64]
@@ -85,6 +89,7 @@ class Design(Generic[TreatmentT]):
     index: pd.Index
     n_dropped: int
     gaps: CovariateGaps | None = None
+    lookup: Lookup | None = None
 
     @property
     def treatment_name(self) -> str:
@@ -97,13 +102,15 @@ class Design(Generic[TreatmentT]):
         return np.ones(len(self.y)) if self.weights is None else self.weights
 
     def new_units(self, data: Any) -> Any:
-        """New data as they are, unless they are an Arrow table or a file: then as a frame.
+        """New data as they are, unless they are a table, a dictionary or a file: then as a frame.
 
         Parameters
         ----------
-        data : DataFrame, array, Arrow table or dataset, or path of a Parquet or Arrow file
+        data : DataFrame, array, dictionary of columns, Arrow table or dataset, or path of a file
             Of tables and files, what covariates and treatment are made of is read.
         """
+        if isinstance(data, Mapping):
+            return as_frame(data)
         table = open_table(data)
         if table is None:
             return data
@@ -113,6 +120,33 @@ class Design(Generic[TreatmentT]):
         if absent:
             raise unknown_column(absent[0], list(table.columns), formula=False)
         return table.frame(plain, [name for name in named if name in table.columns])
+
+    def variables(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns of the user's data, in the formula or not, or covariates by name; (n, k).
+
+        Raises
+        ------
+        UnknownColumnError
+            If a name is neither.
+        NotAvailableError
+            If the rows are not at hand: a fit to a Dask DataFrame.
+        """
+        known = () if self.lookup is None else self.lookup.names
+        coded = [name for name in names if name not in known and name in self.covariates]
+        if len(coded) < len(names) and self.lookup is None:
+            raise NotAvailableError(
+                f"column {next(name for name in names if name not in coded)!r} is not at hand: "
+                "this fit did not keep the data. Pass the values themselves, one for each unit."
+            )
+        plain = [name for name in names if name not in coded]
+        frame = pd.DataFrame(index=self.index)
+        if plain and self.lookup is not None:
+            frame = self.lookup.columns(plain).set_axis(self.index)
+        for name in coded:
+            place = self.covariates.index(name)
+            values = dense_part(self.X, slice(None), slice(place, place + 1))[:, 0]
+            frame = frame.assign(**{name: values})
+        return frame[list(names)]
 
     @property
     def strata(self) -> NDArray[np.int64]:
@@ -177,6 +211,7 @@ def read_design(
         index=raw.sources.index,
         n_dropped=raw.n_dropped,
         gaps=gaps,
+        lookup=raw.lookup,
     )
     _check_copies(design)
     return design

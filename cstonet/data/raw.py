@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from cstonet.data.columns import as_frame, check_unique, unknown_column
 from cstonet.data.covariates import Source, array_to_frame
 from cstonet.data.formula import Formula, Selected, parse_formula, select_columns
 from cstonet.data.gaps import gap_advice
+from cstonet.data.lookup import Lookup
 from cstonet.data.matrix import is_sparse
 from cstonet.data.mediators import RawMediators, check_parts, named_columns
 from cstonet.data.partitions import PartitionedColumns, is_dask_frame
@@ -52,6 +53,8 @@ class RawData:
         The third part of the formula.
     n_dropped : int
         Rows left out already.
+    lookup : Lookup or None
+        Where other columns of the data can be looked up; None: nowhere.
     """
 
     outcome: Vector
@@ -64,6 +67,7 @@ class RawData:
     formula: str | None
     mediators: RawMediators | None = None
     n_dropped: int = 0
+    lookup: Lookup | None = None
 
     @classmethod
     def from_formula(
@@ -124,8 +128,18 @@ class RawData:
         mediators = None
         if parsed.mediators:
             mediators = RawMediators.from_formula(parsed, frame, columns, y, treat, w)
-        received = Received.of(treat, frame)
-        return cls(y, treat, received, w, sources, selected, "frame", formula, mediators)
+        return cls(
+            outcome=y,
+            treatment=treat,
+            received=Received.of(treat, frame),
+            weights=w,
+            sources=sources,
+            selected=selected,
+            source="frame",
+            formula=formula,
+            mediators=mediators,
+            lookup=None if spread else Lookup(frame if table is None else table),
+        )
 
     @classmethod
     def from_arrays(
@@ -185,6 +199,7 @@ class RawData:
             source=source,
             formula=None,
             mediators=None if mediators is None else RawMediators.from_values(mediators, n),
+            lookup=Lookup(frame) if isinstance(frame, pd.DataFrame) else None,
         )
 
     def without_gaps(self) -> RawData:
@@ -212,6 +227,7 @@ class RawData:
             sources=self.sources.rows(keep),
             mediators=None if self.mediators is None else self.mediators.rows(keep),
             n_dropped=n - n_kept,
+            lookup=None if self.lookup is None else self.lookup.rows(keep),
         )
 
     def check_gaps(self, missing: Missing, blocked: str | None) -> None:
@@ -271,6 +287,11 @@ def _covariate_frame(
                 "names is for arrays; a DataFrame brings its own. Rename its columns instead."
             )
         return as_frame(X), "frame"
+    if isinstance(X, Mapping):
+        return as_frame(X), "frame"
+    table = None if isinstance(X, str) else open_table(X)
+    if table is not None:
+        return as_frame(table.frame(tuple(table.columns), ())), "frame"
     frame = array_to_frame(X, names)
     check_unique(frame.columns)
     return frame, "array"

@@ -83,6 +83,9 @@ class Nuisances:
         Which of these columns a model found.
     ridge : float
         How firmly slopes are held at zero, see `cstonet.estimators.linear_terms`; 0: not at all.
+    clusters : (n,) int or None
+        Codes of the clusters that units belong to, see `cstonet.estimators.clusters`; None: units
+        are independent.
 
     Raises
     ------
@@ -101,6 +104,7 @@ class Nuisances:
     linear: Columns | None = None
     found: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     ridge: float = 0.0
+    clusters: IntArray | None = None
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -153,6 +157,7 @@ class Nuisances:
             linear=None if linear is None else _rows_of(linear, chosen),
             found=self.found,
             ridge=self.ridge,
+            clusters=None if self.clusters is None else self.clusters[places],
         )
 
     def _check_shapes(self) -> None:
@@ -161,7 +166,7 @@ class Nuisances:
             raise ValueError("nuisances need at least one unit, and mu of shape (n, L)")
         levels = self.mu.shape[1]
         expected = {"y": (n,), "treatment": (n,), "mu": (n, levels), "propensity": (n, levels)}
-        expected |= {"weights": (n,), "fold": (n,)}
+        expected |= {"weights": (n,), "fold": (n,), "clusters": (n,)}
         for name, shape in expected.items():
             value = getattr(self, name)
             if value is not None and value.shape != shape:

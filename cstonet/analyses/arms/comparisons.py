@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.results import CausalResults, Data
 from cstonet.data.design import Design
+from cstonet.data.frames import answers_in_kind
 from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.errors import OptionError, UnseenLevelError
@@ -43,6 +44,7 @@ class ComparedArms(CausalResults):
         """The treatment."""
         return self.design.treatment
 
+    @answers_in_kind
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:
         """Expected outcome under each treatment, as the models see it.
 
@@ -65,6 +67,7 @@ class ComparedArms(CausalResults):
         mu, _, index = self._nuisances_of(data)
         return pd.DataFrame(mu, index=index, columns=self._level_index(), copy=True)
 
+    @answers_in_kind
     def cate(
         self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
     ) -> pd.Series[float] | pd.DataFrame:
@@ -92,6 +95,7 @@ class ComparedArms(CausalResults):
         b, a = (1, 0) if pairs is None else pairs
         return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
 
+    @answers_in_kind
     def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
         """Estimated treatment probabilities, not clipped.
 
@@ -115,6 +119,7 @@ class ComparedArms(CausalResults):
             return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
         return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
 
+    @answers_in_kind
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
         """Expected outcome of each unit under the treatment it received.
 

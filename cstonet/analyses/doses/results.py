@@ -22,6 +22,7 @@ from cstonet.analyses.doses.response import (
 from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.design import Design
+from cstonet.data.frames import answers_in_kind
 from cstonet.data.treatment import Dose
 from cstonet.errors import (
     DoseRangeError,
@@ -164,6 +165,7 @@ class DoseResults(CausalResults):
         )
         return dose_response(source, grid, alpha=alpha, bandwidth=bandwidth, trim=trim)
 
+    @answers_in_kind
     def potential_outcomes(
         self, data: Data | None = None, *, dose: ArrayLike | None = None
     ) -> pd.DataFrame:
@@ -198,6 +200,7 @@ class DoseResults(CausalResults):
             mu, index=index, columns=pd.Index(doses, name=self.design.treatment_name)
         )
 
+    @answers_in_kind
     def cate(
         self,
         data: Data | None = None,
@@ -248,6 +251,7 @@ class DoseResults(CausalResults):
         prediction = self._at(data, doses[:, None])
         return pd.Series(prediction.slope[:, 0], index=index, name="CATE")
 
+    @answers_in_kind
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
         """Expected outcome of each unit at the dose it received.
 

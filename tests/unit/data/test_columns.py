@@ -49,8 +49,8 @@ def test_columns_without_levels(values, says, frame, read_design):
 
 
 def test_data_must_be_a_frame(frame, read_design):
-    with pytest.raises(DataError, match=r"must be a pandas DataFrame, an Arrow table.*; got dict"):
-        CausalStoNet.from_formula("y ~ treat | .", frame.to_dict())
+    with pytest.raises(DataError, match=r"must be a frame of pandas or polars.*; got list"):
+        CausalStoNet.from_formula("y ~ treat | .", frame.to_dict("records"))
     nested = frame.set_axis(pd.MultiIndex.from_product([["top"], frame.columns]), axis=1)
     with pytest.raises(DataError, match="MultiIndex"):
         read_design(nested)

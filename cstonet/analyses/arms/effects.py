@@ -1,0 +1,267 @@
+"""Effects of a treatment with levels: in everyone, in parts, and what else is made of nuisances."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cstonet.analyses.arms.comparisons import ComparedArms
+from cstonet.analyses.arms.estimation import ArmsNuisances
+from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
+from cstonet.analyses.arms.support import Support, chosen, describe
+from cstonet.analyses.results import Data, FitRecord
+from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.errors import NotAvailableError, OptionError
+from cstonet.estimators import (
+    TARGETS,
+    Effects,
+    Imputations,
+    Nuisances,
+    Target,
+    effects_over_repetitions,
+    estimate_target,
+)
+from cstonet.estimators.combinations import combined
+from cstonet.estimators.support import MOST_LOST, hidden_bias
+from cstonet.imputation.gap_data import with_imputed_means
+from cstonet.reporting.inference import Effect
+from cstonet.settings.estimator_plan import SHARE_CLIP
+
+_LISTED = 6  # effects named in an error
+_FEWEST = 5  # units of an arm for an effect among some
+
+
+class ArmsEffects(ComparedArms):
+    """Effects and predictions of a treatment with two or more levels.
+
+    Questions of other kinds (groups, ratios, sensitivity, ...) have a child of this class each, in
+    a file of its own; :class:`~cstonet.analyses.arms.results.ArmsResults` is all of them.
+
+    Parameters
+    ----------
+    record : FitRecord
+        What the fit leaves behind.
+    effects : Effects
+        "ATE" or "ATE[b-a]", and "POM[level]"; before them, such as "ATT" or "ATT[b-a]", what
+        `estimand=` asked for.
+    nuisances : ArmsNuisances
+        (Out-of-fold) nuisances of the training rows: averaged, for further effects, and of each
+        repetition of the cross-fitting, for their errors.
+
+    Attributes
+    ----------
+    nuisances : Nuisances
+        Averaged over repetitions and imputations.
+    imputations : Imputations or None
+        Nuisances of rows with missing covariates at each imputation.
+    """
+
+    networks: FittedNetworks
+
+    def __init__(self, record: FitRecord, effects: Effects, nuisances: ArmsNuisances) -> None:
+        super().__init__(record, effects)
+        self.nuisances = nuisances.average.mean
+        self.imputations: Imputations | None = nuisances.average.imputations
+        self._cross_fits = nuisances
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """Names of the effects that the fit was asked for (``estimand=``): the first ones."""
+        return self.effects.names[: len(self.arms.levels) - 1]
+
+    @property
+    def estimable(self) -> bool:
+        """Whether enough units have counterparts for the estimand that leads the table."""
+        return self.lost_share <= MOST_LOST
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the units asked about that have no counterpart in an arm they are compared with.
+
+        For a multilevel treatment, that of the contrast where it is largest.
+        """
+        return self._cross_fits.overlap.largest_lost_share(self.plan.estimand)
+
+    def support(self, *, alpha: float = 0.05) -> Support:
+        """The largest part of the population in which the average effect is estimable.
+
+        Described by at most three conditions on covariates, which are chosen by who has
+        counterparts in all arms, without a look at the outcome; hence its interval is that of any
+        subpopulation. Print it, or hand it to ``effect("ATE", where=...)``.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level of the effect's interval.
+
+        Returns
+        -------
+        Support
+            `condition` as text, `share`, `mask` of the units, `effect`. Of a multilevel treatment,
+            the effect is that of its second level against the first.
+        """
+        self._check_in_memory("support()")
+        lost = self._cross_fits.overlap.without
+        conditions, mask = describe(
+            self._complete_covariates(), self.design.covariates, lost, self.nuisances.treatment
+        )
+        name = self.effects.names[self._ates][0]
+        return Support(
+            conditions, mask, self.effect(name, where=mask, alpha=alpha), float(lost[mask].mean())
+        )
+
+    def effect(
+        self, name: str | None = None, *, where: object = None, alpha: float = 0.05
+    ) -> Effect:
+        """One effect by name, in everyone or in a part of the population.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `params`, by default the one that leads them; or "ATT", "ATC", "ATO": the effect
+            among those who received the treatment, among those who did not, and among those who
+            could have received either (overlap weights p(1 - p)). A multilevel treatment has them,
+            and the ATE, for any two of its levels: "ATT[b-a]" is the effect of b against a among
+            those who received b, "ATC[b-a]" among those who received a, "ATO[b-a]" with weights
+            p_a p_b / (p_a + p_b).
+        where : optional
+            Only among some units: conditions as text, ``"age < 30 and married = 0"``, with the
+            names in `selection`; the answer of `support()`; or truth values, one for each unit.
+            Weights, slopes, and what extrapolation could hide are then those of these units alone.
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        Effect
+            Estimate, standard error, confidence limits and p-value. The variance of effects that
+            are not in `params` is that of their influence function, in each repetition.
+        """
+        if name is None and len(self.leading) > 1:
+            raise NotAvailableError(
+                f"this fit has several leading effects; name one of {', '.join(self.leading)}"
+            )
+        if where is not None:
+            return self._effect_among(name or self.leading[0], where, alpha)
+        if name is None or name in self.effects.names:
+            return super().effect(name, alpha=alpha)
+        target, contrast = self._target(name)
+        if target == "ATE":
+            # As t_test of the same difference of means gives it.
+            weights = np.zeros(len(self.effects.names))
+            weights[self.effects.n_contrasts + np.array(contrast)] = 1.0, -1.0
+            return Effect.of(combined(self.effects, name, weights), name, alpha)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            clip = self.effects.clip
+            return estimate_target(nuisances, target, contrast, clip=clip, name=name)
+
+        bias = hidden_bias(self._cross_fits.overlap, self.nuisances, target, contrast)
+        return self._with_bias(self._effects_by(estimate), bias, alpha)
+
+    def _effect_among(self, name: str, where: object, alpha: float) -> Effect:
+        """An effect among some units, with weights and slopes of their own."""
+        self._check_in_memory("effect(where=...)")
+        target, contrast = self._target(name)
+        mask = chosen(where, self._complete_covariates(), self.design.covariates)
+        codes = self.nuisances.treatment[mask]
+        sizes = np.bincount(codes, minlength=len(self.arms.levels))
+        if min(sizes[list(contrast)]) < _FEWEST:
+            raise NotAvailableError(
+                f"only {min(sizes[list(contrast)])} of the {mask.sum()} units that where= chooses "
+                f"are in one of the arms of {name}: at least {_FEWEST} are needed in each."
+            )
+        if not self.nuisances.unit_weights[mask].any():
+            raise OptionError("where= chooses only units of weight zero.")
+        clip, some = self.effects.clip, self.nuisances.among(mask)
+        if self.plan.clip_by_share:
+            clip = tuple(float(SHARE_CLIP * share) for share in some.shares)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
+
+        bias = hidden_bias(self._cross_fits.overlap.among(mask), some, target, contrast)
+        return self._with_bias(self._effects_by(estimate), bias, alpha)
+
+    def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:
+        """A single effect, whose interval includes what extrapolation could hide."""
+        if bias > 0:
+            effects = dataclasses.replace(effects, bias=np.array([bias]))
+        return Effect.of(effects, effects.names[0], alpha)
+
+    def _target(self, name: str) -> tuple[Target, tuple[int, int]]:
+        """Population and levels of an effect, by its name."""
+        levels = self.arms.levels
+        if self._multilevel:
+            pairs = itertools.permutations(range(len(levels)), 2)
+            known = {
+                f"{target}[{levels[b]}-{levels[a]}]": (target, (b, a))
+                for target, (b, a) in itertools.product(TARGETS, pairs)
+            }
+        else:
+            known = {target: (target, (1, 0)) for target in TARGETS}
+        if name not in known:
+            more = [other for other in known if other not in self.effects.names]
+            raise NotAvailableError(
+                f"this fit has no effect {name!r}; available: "
+                f"{', '.join(self.effects.names)}; also {', '.join(more[:_LISTED])}"
+                f"{', ...' if len(more) > _LISTED else ''}"
+            )
+        return known[name]
+
+    def _effects_by(self, estimate: Callable[[Nuisances], Effects]) -> Effects:
+        """What an estimator makes of the fit: over its imputations, with errors of a repetition.
+
+        Parameters
+        ----------
+        estimate : callable
+            Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
+        """
+        return effects_over_repetitions(
+            self._cross_fits.average.effects(estimate),
+            [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
+        )
+
+    def test_equal_arms(self) -> Any:
+        """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.
+
+        Returns
+        -------
+        statsmodels.stats.contrast.ContrastResults
+        """
+        return self.wald_test(np.eye(len(self.effects.names))[self._ates])
+
+    @property
+    def _ates(self) -> slice:
+        """Where the contrasts of means are: the last ones before these."""
+        first_mean = self.effects.n_contrasts
+        return slice(first_mean - len(self.leading), first_mean)
+
+    def _identity(self) -> str:
+        names, means = self.effects.names, self.effects.n_contrasts
+        return f"{names[self._ates][0]} is {names[means + 1]} - {names[means]} by definition"
+
+    def _shown(self) -> tuple[str, ...]:
+        return self.leading
+
+    def _complete_covariates(self) -> NDArray[np.floating]:
+        """Covariates of the training rows, the means of their imputations in the gaps."""
+        networks = self.networks
+        if self.imputations is None or networks.gaps is None:
+            return self.design.X
+        values = self.imputations.values
+        return with_imputed_means(self.design.X, values, networks.gaps, networks.x_scaling)
+
+    def _predict(self, data: Data) -> Prediction:
+        """Nuisances of new units; a fit that imputed its own gaps draws those of new units too."""
+        if self.design.gaps is None:
+            return predict(self.networks, self.design.spec.transform(data))
+        X, missing = self.design.gaps.transform(self.design.spec, data)
+        if missing is None:
+            return predict(self.networks, X)
+        return predict_incomplete(self.networks, X, missing)
