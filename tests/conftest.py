@@ -92,6 +92,7 @@ class FakePlan:
     repeats: int = 1
     seed: int = 1
     clip: float = 0.01
+    clip_by_share: bool = False
     variance: str = "paper"
     network_label: str = "3-8-4-1"
     unites_supports: bool = True

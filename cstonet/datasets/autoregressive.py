@@ -124,6 +124,8 @@ def simulation2(
         outcome_support=OUTCOME_SUPPORT,
         treatment_support=TREATMENT_SUPPORT,
         ate=0.0 if null_effect else population_ate(p, outcome),
+        # The mean without treatment is an odd function of x, and so are its log-odds.
+        mean0=0.5 if outcome == "binomial" else 0.0,
     )
 
 

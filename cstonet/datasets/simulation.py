@@ -47,6 +47,9 @@ class Simulation:
         The covariates that μ_0 or μ_1, and the propensity, depend on.
     ate : float
         E τ(x) in the population that the scheme samples from: what an interval should cover.
+    mean0 : float
+        E μ_0(x) in that population, the mean outcome without treatment; NaN where nobody has
+        computed it.
     """
 
     data: pd.DataFrame
@@ -60,6 +63,7 @@ class Simulation:
     outcome_support: tuple[str, ...]
     treatment_support: tuple[str, ...]
     ate: float
+    mean0: float = math.nan
 
     def __repr__(self) -> str:
         n, columns = self.data.shape
@@ -69,6 +73,17 @@ class Simulation:
     def sample_ate(self) -> float:
         """Mean effect over the rows: what the error of an estimate is measured against."""
         return float(self.tau.mean())
+
+    @property
+    def ratio(self) -> float:
+        """Ratio of the population means with and without treatment: of risks, or of rates."""
+        return 1 + self.ate / self.mean0 if self.mean0 else math.nan
+
+    @property
+    def odds_ratio(self) -> float:
+        """Odds ratio of a binary outcome in the population, not given the covariates."""
+        mean1 = self.mean0 + self.ate
+        return mean1 / (1 - mean1) * (1 - self.mean0) / self.mean0
 
     def row_truths(self) -> pd.DataFrame:
         """The true nuisances of every row: mu0, mu1, tau, propensity."""

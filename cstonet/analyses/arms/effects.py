@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,24 @@ from cstonet.estimators import (
     estimate_target,
 )
 from cstonet.estimators.combinations import combined
-from cstonet.estimators.support import MOST_LOST, hidden_bias
+from cstonet.estimators.nuisances import Clip
+from cstonet.estimators.support import MOST_LOST, Overlap, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
 from cstonet.settings.estimator_plan import SHARE_CLIP
 
 _LISTED = 6  # effects named in an error
 _FEWEST = 5  # units of an arm for an effect among some
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Some units of a fit: mask (n,), nuisances, counterparts and least propensities of theirs."""
+
+    mask: NDArray[np.bool_]
+    nuisances: Nuisances
+    overlap: Overlap
+    clip: Clip
 
 
 class ArmsEffects(ComparedArms):
@@ -166,8 +178,19 @@ class ArmsEffects(ComparedArms):
 
     def _effect_among(self, name: str, where: object, alpha: float) -> Effect:
         """An effect among some units, with weights and slopes of their own."""
-        self._check_in_memory("effect(where=...)")
         target, contrast = self._target(name)
+        part = self._part(name, contrast, where)
+
+        def estimate(nuisances: Nuisances) -> Effects:
+            some = nuisances.among(part.mask)
+            return estimate_target(some, target, contrast, clip=part.clip, name=name)
+
+        bias = hidden_bias(part.overlap, part.nuisances, target, contrast)
+        return self._with_bias(self._effects_by(estimate), bias, alpha)
+
+    def _part(self, name: str, contrast: tuple[int, int], where: object) -> _Part:
+        """The units that an effect is asked of, if both arms have enough of them."""
+        self._check_in_memory("effect(where=...)")
         mask = chosen(where, self._complete_covariates(), self.design.covariates)
         codes = self.nuisances.treatment[mask]
         sizes = np.bincount(codes, minlength=len(self.arms.levels))
@@ -181,12 +204,7 @@ class ArmsEffects(ComparedArms):
         clip, some = self.effects.clip, self.nuisances.among(mask)
         if self.plan.clip_by_share:
             clip = tuple(float(SHARE_CLIP * share) for share in some.shares)
-
-        def estimate(nuisances: Nuisances) -> Effects:
-            return estimate_target(nuisances.among(mask), target, contrast, clip=clip, name=name)
-
-        bias = hidden_bias(self._cross_fits.overlap.among(mask), some, target, contrast)
-        return self._with_bias(self._effects_by(estimate), bias, alpha)
+        return _Part(mask, some, self._cross_fits.overlap.among(mask), clip)
 
     def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:
         """A single effect, whose interval includes what extrapolation could hide."""

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from cstonet.analyses.arms.cautions import NOT_ESTIMABLE, not_estimable
-from cstonet.analyses.arms.effects import ArmsEffects
 from cstonet.analyses.arms.methods import arms_methods
+from cstonet.analyses.arms.ratios import Ratios
 from cstonet.analyses.arms.wording import leading_estimand
 
 if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
 
 
-class ArmsResults(ArmsEffects):
+class ArmsResults(Ratios):
     """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters

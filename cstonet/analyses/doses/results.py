@@ -108,7 +108,7 @@ class DoseResults(CausalResults):
             raise NotAvailableError(
                 f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
                 f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "
-                "given doses use dose_response"
+                "given doses use dose_response, for ratios of means a treatment of groups of doses"
             )
         return super().effect(name, alpha=alpha)
 

@@ -102,8 +102,9 @@ class MediationResults(ComparedArms):
         if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"a mediation fit has no effect {name!r}; available: "
-                f"{', '.join(self.effects.names)}, {PROPORTION}. For effects in parts of the "
-                "population, such as the ATT, fit the formula without its mediators."
+                f"{', '.join(self.effects.names)}, {PROPORTION}. For ratios, such as the RR, "
+                "and effects in parts of the population, such as the ATT, fit the formula without "
+                "its mediators."
             )
         return super().effect(name, alpha=alpha)
 

@@ -124,6 +124,8 @@ def test_doses_that_no_unit_had(simulation, fitted):
 def test_what_a_dose_does_not_have(fitted, make_results):
     with pytest.raises(NotAvailableError, match=r"no effect 'ATT'.*dose_response"):
         fitted.effect("ATT")
+    with pytest.raises(NotAvailableError, match=r"no effect 'RR'.*groups of doses"):
+        fitted.effect("RR")
     with pytest.raises(NotAvailableError, match="density"):
         fitted.propensity()
     with pytest.raises(NotAvailableError, match="no arms"):

@@ -51,7 +51,7 @@ def test_proportion_of_next_to_nothing_warns(mediated, fit_briefly):
 
 
 def test_what_makes_no_sense_says_what_to_do(fitted):
-    for name in ("ATE", "ATT", "POM[1]"):
+    for name in ("ATE", "ATT", "POM[1]", "RR"):
         with pytest.raises(NotAvailableError, match="without its mediators"):
             fitted.effect(name)
     with pytest.raises(NotAvailableError, match=r"potential_outcomes.*without its mediators"):
