@@ -80,6 +80,12 @@ PAGES = (
         "pages.support",
         "thin support, rare arms, many and weak confounders: errors and refusals",
     ),
+    Page(
+        "workbench",
+        ("workbench.jsonl",),
+        "pages.workbench",
+        "questions after a fit: groups, projections, bands, ratios, clusters, twins",
+    ),
     Page("cost", ("scale.jsonl",), "pages.cost", "processor time and memory by n and p"),
 )
 

@@ -16,7 +16,7 @@ NONE = range(0)
 # By results file and name of the group; the first that fits counts. What fits none was not used.
 TUNING: tuple[tuple[str, str, range], ...] = (
     ("accuracy|timing", r".*2-binomial.*", range(4101)),
-    ("accuracy|timing|missing|effects|dose|support|scale", r".*", SIMULATED),
+    ("accuracy|timing|missing|effects|dose|support|workbench|scale", r".*", SIMULATED),
     ("paper", r"(varying-n|missing) .*", SIMULATED),
     # Each number is a split of the same data set.
     ("paper", r".*testdataset[1-4]", EVERY),
