@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from cstonet.analyses.mediation.results import MediationResults
     from cstonet.analyses.results import CausalResults
     from cstonet.model import CausalStoNet, fit
+    from cstonet.reporting.compare import compare
     from cstonet.reporting.inference import Effect
 
     __version__: str
 
 __all__ = [
     "fit",
+    "compare",
     "CausalStoNet",
     "CausalResults",
     "ArmsResults",
@@ -48,6 +50,7 @@ _HOMES = {
     "MediationResults": "cstonet.analyses.mediation.results",
     "DoseResponse": "cstonet.analyses.doses.response",
     "Effect": "cstonet.reporting.inference",
+    "compare": "cstonet.reporting.compare",
 }
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pandas as pd
 
+from cstonet.analyses.exported import Exported
 from cstonet.crossfit.fitted import NetworkSet
 from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import is_partitioned
 from cstonet.errors import NotAvailableError, NotOfThisFitError
 from cstonet.estimators import Effects
-from cstonet.reporting.inference import EffectInference
 from cstonet.search.selection import Selection
 from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
@@ -60,7 +60,7 @@ class FitRecord:
     warnings: tuple[str, ...] = ()
 
 
-class CausalResults(EffectInference, ABC):
+class CausalResults(Exported, ABC):
     """A fitted Causal-StoNet, in the manner of a statsmodels results object.
 
     Each analysis has a child of its own, with the effects, predictions and diagnostics that it can

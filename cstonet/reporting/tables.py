@@ -1,32 +1,25 @@
 """Tables that print 78 columns wide and export whole.
 
 Text is laid out here: long names go on in further lines, and are cut only where these are too many.
-HTML, LaTeX and CSV come from the same cells, uncut and escaped, through statsmodels' `SimpleTable`.
+HTML, LaTeX, Markdown and CSV come from the same cells, uncut and escaped (`formats`).
 """
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
+
+from cstonet.reporting.formats import STYLE, Cells, csv_text, latex_text
 
 WIDTH = 78
 
 # A name may go on in so many lines, indented by so much, before it is cut.
 _NAME_LINES, _INDENT = 3, 2
 _BREAKS = " _.:-/,+*([{)]}"  # characters after which a name may be broken
-_LATEX_SPECIALS = str.maketrans(
-    {char: f"\\{char}" for char in "#$%&_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "…": r"\ldots{}"}
-    # A row may not begin with a bare bracket: LaTeX takes it for an argument of the line break.
-    | {"[": "{[}"}
-)
 
 
 class CausalSummary(Summary):  # type: ignore[misc]  # statsmodels is untyped
@@ -43,6 +36,7 @@ class CausalSummary(Summary):  # type: ignore[misc]  # statsmodels is untyped
     def __init__(self, tables: list[SimpleTable], notes: Sequence[str]) -> None:
         super().__init__()
         self.tables = tables
+        self._notes = tuple(notes)
         self.notes = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
 
     def as_text(self) -> str:
@@ -52,21 +46,60 @@ class CausalSummary(Summary):  # type: ignore[misc]  # statsmodels is untyped
         parts = [text.rsplit("\n", 1)[0] for text in tables[:-1]] + tables[-1:]
         return "\n".join([*parts, "Notes:", *(_wrap(note) for note in self.notes)])
 
-    def as_html(self) -> str:
-        """Tables and notes as HTML."""
-        tables = "\n".join(table.as_html() for table in self.tables)
-        return f"{tables}\n<p>Notes:<br/>{'<br/>'.join(map(html.escape, self.notes))}</p>"
+    def as_html(self, *, styled: bool = True) -> str:
+        """Tables and notes as HTML.
 
-    def as_latex(self) -> str:
-        """Tables as LaTeX (booktabs) tabulars, notes below."""
+        Parameters
+        ----------
+        styled : bool
+            Whether the styles come with it; without them, for a page that has them already.
+        """
+        tables = "\n".join(table.as_html() for table in self.tables)
+        notes = "\n".join(f"<li>{html.escape(note)}</li>" for note in self._notes)
+        style = f"<style>\n{STYLE}</style>\n" if styled else ""
+        return (
+            f"<div class='cstonet'>\n{style}{tables}\n<p>Notes:</p>\n"
+            f"<ol class='notes'>\n{notes}\n</ol>\n</div>"
+        )
+
+    def as_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        """Tables as LaTeX (booktabs) tabulars, notes below.
+
+        Parameters
+        ----------
+        caption, label : str, optional
+            What to call it: with either, all of it is one float (``table``).
+        """
         tables = "\n".join(table.as_latex_tabular() for table in self.tables)
-        notes = " \\\\\n".join(map(_latex, self.notes))
-        return f"{tables}\n\n\\noindent Notes: \\\\\n{notes}"
+        notes = " \\\\\n".join(map(latex_text, self.notes))
+        if caption is None and label is None:
+            return f"{tables}\n\n\\noindent Notes: \\\\\n{notes}"
+        # A label without a caption would name the section around it.
+        named = [rf"\caption{{{latex_text(caption or '')}}}"]
+        named += [] if label is None else [rf"\label{{{label}}}"]
+        return "\n".join(
+            [
+                r"\begin{table}[htbp]",
+                r"\centering",
+                *named,
+                tables,
+                r"\begin{minipage}{\linewidth}\footnotesize",
+                f"Notes: \\\\\n{notes}",
+                r"\end{minipage}",
+                r"\end{table}",
+            ]
+        )
+
+    def as_markdown(self) -> str:
+        """Tables and notes as Markdown."""
+        tables = "\n\n".join(table.as_markdown() for table in self.tables)
+        notes = "\n".join(f"{number}. {note}" for number, note in enumerate(self._notes, start=1))
+        return f"{tables}\n\nNotes:\n\n{notes}"
 
     def as_csv(self) -> str:
         """Tables and notes as comma-separated values."""
         tables = [table.as_csv() for table in self.tables]
-        return "\n".join([*tables, _csv([["Notes:"], *([note] for note in self.notes)])])
+        return "\n".join([*tables, csv_text([["Notes:"], *([note] for note in self.notes)])])
 
 
 class Table(SimpleTable):  # type: ignore[misc]  # statsmodels is untyped
@@ -84,6 +117,10 @@ class Table(SimpleTable):  # type: ignore[misc]  # statsmodels is untyped
         Column names.
     title : str
         Title above the table.
+    width : int
+        Characters of a line of text.
+    rules : sequence of int
+        Numbers of the rows that have a rule above them, in other formats than text.
     """
 
     def __init__(
@@ -94,33 +131,37 @@ class Table(SimpleTable):  # type: ignore[misc]  # statsmodels is untyped
         aligns: str,
         headers: Sequence[str] | None = None,
         title: str = "",
+        width: int = WIDTH,
+        rules: Sequence[int] = (),
     ) -> None:
         self._lines = lines
-        self._aligns = aligns
-        self._has_headers = headers is not None
-        super().__init__(cells, headers=headers, title=title, html_fmt={"data_fmts": [_html_cell]})
+        self._width = width
+        self.cells = Cells(cells, aligns, headers, title, rules)
+        super().__init__(cells, headers=headers, title=title)
 
     def as_text(self, **_: object) -> str:
         """The table between two rules, the title above."""
-        title = [self.title.center(WIDTH).rstrip()] if self.title else []
-        return "\n".join([*title, "=" * WIDTH, *self._lines, "=" * WIDTH])
+        title = [self.title.center(self._width).rstrip()] if self.title else []
+        return "\n".join([*title, "=" * self._width, *self._lines, "=" * self._width])
+
+    # SimpleTable would leave some cells unescaped and start anew where alignments change.
+
+    def as_html(self, **_: object) -> str:
+        """The cells as an HTML table."""
+        return self.cells.as_html()
+
+    def as_markdown(self) -> str:
+        """The cells as a Markdown table."""
+        return self.cells.as_markdown()
 
     def as_csv(self, **_: object) -> str:
         """The cells as comma-separated values."""
-        return _csv(self.data)
+        return self.cells.as_csv()
 
     def as_latex_tabular(self, center: bool = True, **_: object) -> str:
         """The cells as a LaTeX (booktabs) tabular."""
-        # SimpleTable would leave some cells unescaped and start anew where alignments change.
-        rows = [" & ".join(map(_latex, row)) + r" \\" for row in self.data]
-        if self._has_headers:
-            rows.insert(1, r"\midrule")
-        tabular = [
-            rf"\begin{{tabular}}{{{self._aligns}}}",
-            *(r"\toprule", *rows, r"\bottomrule"),
-            r"\end{tabular}",
-        ]
-        return "\n".join([r"\begin{center}", *tabular, r"\end{center}"] if center else tabular)
+        tabular = self.cells.as_latex()
+        return f"\\begin{{center}}\n{tabular}\n\\end{{center}}" if center else tabular
 
 
 # Text --------------------------------------------------------------------------------------------
@@ -205,20 +246,3 @@ def shorten(text: str, width: int, tail: int = 0) -> str:
 
 def _wrap(note: str) -> str:
     return textwrap.fill(note, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-
-
-# Other formats -----------------------------------------------------------------------------------
-
-
-def _html_cell(value: object) -> str:
-    return f"<td>{html.escape(str(value))}</td>"
-
-
-def _latex(value: object) -> str:
-    return str(value).translate(_LATEX_SPECIALS)
-
-
-def _csv(rows: Iterable[Sequence[object]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue().rstrip("\n")

@@ -297,14 +297,14 @@ def test_html_holds_the_numbers_and_escapes_names(awkward):
     assert "&lt;script&gt;" in html
     assert "a&lt;b&gt;&amp;_c" in html
     assert html.count("<table") == html.count("</table>") == 3
-    assert html.count("<td>") == html.count("</td>")
-    assert f"<td>{awkward.params['ATE']:.3f}</td>" in html
+    assert html.count("<td ") == html.count("</td>") > 20
+    assert f">{awkward.params['ATE']:.3f}</td>" in html
 
 
 def test_html_table_reads_back(make_results):
     results = make_results()
     table = ET.fromstring(results.summary().tables[1].as_html())
-    header, *rows = [["".join(cell.itertext()) for cell in row] for row in table]
+    header, *rows = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
     assert header[1:3] == ["coef", "std err"]
     assert [row[0] for row in rows] == results.params.index.tolist()
     np.testing.assert_allclose([float(row[1]) for row in rows], results.params, atol=5e-4)
