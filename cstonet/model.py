@@ -13,7 +13,7 @@ from cstonet.analyses.recipe import Recipe
 from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.backends import choose_engine
-from cstonet.crossfit.progress import progress_reporter
+from cstonet.crossfit.progress import Standing, progress_reporter
 from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.data.columns import listing
 from cstonet.data.matrix import is_partitioned
@@ -187,7 +187,9 @@ class CausalStoNet:
             another backend of joblib. By default that of a ``joblib.parallel_config`` around the
             fit, and threads without one.
         progress
-            ``True`` for a progress bar, or a function of (steps done, steps in all).
+            By default a fit of more than five seconds shows a bar in a terminal or notebook, and
+            nothing elsewhere. ``True``: a bar at once, anywhere; ``False``: none; or a function of
+            (steps done, steps in all).
         options
             Complete options instead of a preset.
         **changes
@@ -250,15 +252,17 @@ def fit(
     family, treatment, reference, missing, weights
         See :meth:`CausalStoNet.from_formula`.
     """
-    model = CausalStoNet.from_formula(
-        formula,
-        data,
-        family=family,
-        treatment=treatment,
-        reference=reference,
-        missing=missing,
-        weights=weights,
-    )
-    return model.fit(
-        preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=progress, **options
-    )
+    with progress_reporter(progress) as report:
+        report(Standing("reading"))
+        model = CausalStoNet.from_formula(
+            formula,
+            data,
+            family=family,
+            treatment=treatment,
+            reference=reference,
+            missing=missing,
+            weights=weights,
+        )
+        return model.fit(
+            preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=report, **options
+        )

@@ -53,6 +53,7 @@ class Recipe:
         with explained("training", needs):
             trained = analysis.train(design, plan, workforce)
         release_freed()
+        workforce.announce("estimating")
         with explained("predictions and estimates", needs):
             nuisances = analysis.nuisances(design, plan, trained)
             estimates = analysis.estimate(design, plan, nuisances)

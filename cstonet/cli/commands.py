@@ -167,7 +167,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     fitting.add_argument("--seed", type=int, default=0, help=how["seed"])
     fitting.add_argument("--n-jobs", type=int, default=-1, help=how["n_jobs"])
     fitting.add_argument("--backend", metavar="NAME", help=how["backend"])
-    fitting.add_argument("--progress", action="store_true", help="show a progress bar")
+    fitting.add_argument(
+        "--progress", action="store_true", help="show a progress bar at once, and in a pipe"
+    )
     docs, hints = parameter_docs(FitOptions), get_type_hints(FitOptions)
     for name in _fit_flags():
         add_flag(fitting, name, hints[name], docs[name])
@@ -210,7 +212,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
         backend=chosen.backend,
-        progress=chosen.progress,
+        progress=chosen.progress or None,
         **{name: value for name, value in given.items() if value is not None},
     )
     summary = results.summary(alpha=chosen.alpha)

@@ -154,7 +154,7 @@ class JoblibEngine:
                 returned.append(part)
                 monitor.finish(part.number)
                 if progress is not None:
-                    progress(monitor.done, monitor.total)
+                    progress(monitor.standing)
         finally:
             stream.close()
         return returned
@@ -198,7 +198,7 @@ class _Teller:
                 self._monitor.finish(self._told)
                 self._told += 1
             try:
-                self._progress(self._monitor.done, self._monitor.total)
+                self._progress(self._monitor.standing)
             except Exception as error:
                 self.error = error
 

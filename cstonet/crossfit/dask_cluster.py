@@ -48,7 +48,7 @@ class DaskEngine:
                     del waiting[part.number]
                     monitor.finish(part.number)
                     if progress is not None:
-                        progress(monitor.done, monitor.total)
+                        progress(monitor.standing)
             if not waiting:
                 return unpack(returned)
         raise lost_for_good(f"the data were lost with the last worker {ATTEMPTS} times")

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from cstonet.crossfit.progress import Progress, part_of
+from cstonet.crossfit.progress import Progress, Stage, Standing
 from cstonet.errors import OptionError
 
 T = TypeVar("T")
@@ -40,6 +40,7 @@ class Monitor:
     def __init__(self, folds: int, pool: Executor | None = None) -> None:
         self.stop = threading.Event()
         self._done = [0] * folds
+        self._finished = [False] * folds
         self._pool = pool
         self._lock = threading.Lock()
 
@@ -59,8 +60,9 @@ class Monitor:
             self._done[fold] = max(self._done[fold], units)
 
     def finish(self, fold: int) -> None:
-        """Count a fold as done that was trained where its progress is not heard of."""
+        """Count a fold as done, wherever it was trained."""
         self._done[fold] = SEARCH_UNITS + TRAIN_UNITS
+        self._finished[fold] = True
 
     def spread(self, parts: Sequence[Callable[[], T]]) -> list[T]:
         """What the parts of a fold's work return.
@@ -87,14 +89,22 @@ class Monitor:
         return look
 
     @property
-    def done(self) -> int:
-        """Units done over all folds."""
-        return sum(self._done)
+    def standing(self) -> Standing:
+        """How far the folds are."""
+        return Standing(
+            stage=self._stage,
+            done=sum(self._done),
+            total=len(self._done) * (SEARCH_UNITS + TRAIN_UNITS),
+            finished=sum(self._finished),
+            parts=len(self._finished),
+        )
 
     @property
-    def total(self) -> int:
-        """Units in all."""
-        return len(self._done) * (SEARCH_UNITS + TRAIN_UNITS)
+    def _stage(self) -> Stage:
+        """The stage of the first fold at work; folds elsewhere do not say theirs."""
+        folds = zip(self._done, self._finished, strict=True)
+        at_work = [units for units, finished in folds if units and not finished]
+        return "searching" if at_work and at_work[0] < SEARCH_UNITS else "training"
 
 
 class Task(Protocol[T_co]):
@@ -124,7 +134,7 @@ class Workforce:
     threads
         Threads to use in this process.
     progress
-        Told (steps done, steps in all) now and then, if anybody is.
+        Told now and then how far the work is, if anybody is.
     engine
         Runs the folds elsewhere; None: these threads do.
     """
@@ -135,7 +145,15 @@ class Workforce:
 
     def part(self, number: int, parts: int) -> Workforce:
         """The same for one of several trainings of equal length."""
-        return replace(self, progress=part_of(self.progress, number, parts))
+        tell = self.progress
+        if tell is None:
+            return self
+        return replace(self, progress=lambda standing: tell(standing.share_of(number, parts)))
+
+    def announce(self, stage: Stage) -> None:
+        """Tell of a stage that has no steps of its own."""
+        if self.progress is not None:
+            self.progress(Standing(stage))
 
     def run(self, tasks: Sequence[Task[T]]) -> list[T]:
         """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all."""
@@ -175,7 +193,10 @@ def _await(futures: list[Future[T]], monitor: Monitor, progress: Progress | None
         done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()  # raises what the fold raised
+        for fold, future in enumerate(futures):
+            if future in done:
+                monitor.finish(fold)
         if progress is not None:
-            progress(monitor.done if waiting else monitor.total, monitor.total)
+            progress(monitor.standing)
         if not waiting:
             return

@@ -105,7 +105,7 @@ def test_a_worker_lost_for_good_is_named(mortal):
 def test_an_interruption_cancels_what_is_queued_and_stops_what_runs(client, tmp_path):
     begun = [tmp_path / str(k) for k in range(6)]
 
-    def interrupt(done, total):
+    def interrupt(standing):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -185,7 +185,7 @@ def test_errors_of_the_callback_reach_the_caller(backend):
     class Enough(Exception):
         pass
 
-    def stop(done, total):
+    def stop(standing):
         raise Enough
 
     with pytest.raises(Enough):

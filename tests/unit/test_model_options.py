@@ -79,7 +79,7 @@ def test_none_can_be_a_value(frame, options):
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
         ({"preset": "best"}, "Unknown preset 'best'. Choose one of calibrated, stonet, paper"),
-        ({"progress": "bar"}, "progress must be None, True or a function"),
+        ({"progress": "bar"}, "progress must be None, True, False or a function"),
         ({"options": {"folds": 3}}, "options must be a FitOptions"),
         ({"family": "poisson"}, "family='poisson' is not available"),
         ({"missing": "impute"}, "missing='impute' is not available"),

@@ -14,7 +14,14 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
-from cstonet.crossfit.workforce import Monitor, Workforce, thread_count
+from cstonet.crossfit.progress import Standing
+from cstonet.crossfit.workforce import (
+    SEARCH_UNITS,
+    TRAIN_UNITS,
+    Monitor,
+    Workforce,
+    thread_count,
+)
 
 
 def test_progress_is_reported(frame, options, capsys):
@@ -25,7 +32,9 @@ def test_progress_is_reported(frame, options, capsys):
     assert calls == sorted(calls)
     assert {of for _, of in calls} == {total}
     cs.fit("y ~ treat | .", frame, options=options, progress=True)
-    assert f"{total}/{total}" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    for part in ("reading", "training, fold 2/2 ", "estimating 100%"):
+        assert part in shown
 
 
 def test_exceptions_of_the_callback_reach_the_caller(frame, quick_options):
@@ -186,9 +195,26 @@ def test_an_error_in_one_fold_stops_the_others():
 
 
 def test_parts_of_a_fit_report_their_share():
-    calls = []
-    whole = Workforce(2, lambda *call: calls.append(call))
+    standings = []
+    whole = Workforce(2, standings.append)
     whole.part(1, 3).run([lambda threads, monitor: None])
-    total = calls[-1][1]
-    assert calls[-1] == (2 * total // 3, total)
+    last = standings[-1]
+    assert last.done == 2 * last.total // 3
+    assert (last.finished, last.parts) == (2, 3)
     assert Workforce(2).part(1, 3) == Workforce(2)
+
+
+def test_a_monitor_knows_stage_and_folds():
+    monitor = Monitor(3)
+    total = 3 * (SEARCH_UNITS + TRAIN_UNITS)
+    assert monitor.standing == Standing("training", 0, total, 0, 3)  # nobody says what he does
+    monitor.finish(0)
+    monitor.advance(1, SEARCH_UNITS - 1)
+    assert monitor.standing.stage == "searching"
+    monitor.advance(1, SEARCH_UNITS)
+    assert monitor.standing.stage == "training"
+    monitor.advance(1, SEARCH_UNITS + TRAIN_UNITS)  # trained, but not finished
+    assert monitor.standing == Standing("training", 2 * total // 3, total, 1, 3)
+    monitor.finish(1)
+    monitor.finish(2)
+    assert monitor.standing == Standing("training", total, total, 3, 3)
