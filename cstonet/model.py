@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.base import Request
-from cstonet.analyses.recipe import Recipe
+from cstonet.analyses.recipe import Call, Recipe
 from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.backends import choose_engine
@@ -124,6 +124,7 @@ class CausalStoNet:
 
     def _read(self, raw: RawData, request: Request) -> None:
         """Choose the analysis that the variables are for, and let it read them."""
+        self._said = _arguments(raw, request)
         raw = raw.without_gaps() if request.missing == "drop" else raw
         self.analysis = choose_analysis(raw, request.kind)
         self.design = self.analysis.read(raw, request)
@@ -151,7 +152,9 @@ class CausalStoNet:
             if value is not None or name not in ("starts", "folds")
         }
         label = preset if options is None else "custom"
-        return Recipe(self.analysis, base.replace(**given), label)
+        asked = self._said | ({} if label == "calibrated" else {"preset": label}) | given
+        call = Call(self.design.formula, asked)
+        return Recipe(self.analysis, base.replace(**given), label, call)
 
     def fit(
         self,
@@ -209,6 +212,20 @@ class CausalStoNet:
             engine = None  # the data are on workers: folds stay here and ask them
         with progress_reporter(progress) as report:
             return recipe.fit(self.design, seed, Workforce(threads, report, engine))
+
+
+def _arguments(raw: RawData, request: Request) -> dict[str, Any]:
+    """What was said about the data, by the names of the arguments; defaults are left out."""
+    said = {
+        "family": request.family,
+        "treatment": request.kind,
+        "reference": request.reference,
+        "missing": None if request.missing == "raise" else request.missing,
+    }
+    for name, vector in (("weights", raw.weights),):
+        # Of an array there is nothing to write down but its name.
+        said[name] = vector.name if vector is not None and vector.columns else vector
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _check_choices(family: object, treatment: object, missing: object) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from cstonet.analyses.base import AnyAnalysis
 from cstonet.analyses.results import CausalResults
@@ -12,6 +14,41 @@ from cstonet.data.design import AnyDesign
 from cstonet.memory import explained, release_freed, sizes
 from cstonet.settings.options import FitOptions
 from cstonet.settings.plan import Plan
+
+# Values of a list that is written out.
+_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of `cstonet.fit` or of the class with arrays, to be written down.
+
+    Attributes
+    ----------
+    formula
+        The formula; None: arrays.
+    arguments
+        What was given beside data and seed, by name. Values other than numbers, names and lists of
+        them are the user's own arrays: only their names are written.
+    """
+
+    formula: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, seed: int) -> str:
+        """The call as Python, on one line."""
+        words = [f"{name}={_written(name, value)}" for name, value in self.arguments.items()]
+        words.append(f"seed={seed}")
+        if self.formula is None:
+            return f"cs.CausalStoNet(y, treat, X).fit({', '.join(words)})"
+        return f"cs.fit({self.formula!r}, data, {', '.join(words)})"
+
+
+def _written(name: str, value: Any) -> str:
+    simple = isinstance(value, str | int | float | bool | None)
+    if simple or (isinstance(value, tuple | list) and len(value) <= _LISTED):
+        return repr(value)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +61,14 @@ class Recipe:
         The analysis.
     options, preset
         Its options, automatic ones among them, and the name under which they were asked for.
+    call
+        The Python call that asked for it, but for the seed.
     """
 
     analysis: AnyAnalysis
     options: FitOptions
     preset: str
+    call: Call = field(default_factory=Call)
 
     def plan(self, design: AnyDesign, seed: int) -> Plan:
         """Every automatic option resolved for these data."""
@@ -60,4 +100,5 @@ class Recipe:
             runtime = time.perf_counter() - began
             results = analysis.results(design, plan, trained, nuisances, estimates, runtime)
         results.recipe = self
+        results.call = self.call.text(seed)
         return results

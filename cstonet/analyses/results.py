@@ -86,6 +86,8 @@ class CausalResults(Exported, ABC):
         Number of supports behind its counts.
     recipe : Recipe or None
         How the fit was asked for, to do it again on other data; None if nobody knows.
+    call : str or None
+        The Python call that made it.
     """
 
     # Names that other analyses' results have, and what to use here instead.
@@ -102,6 +104,7 @@ class CausalResults(Exported, ABC):
         self.warnings = record.warnings
         self.runtime = record.runtime
         self.recipe: Recipe | None = None
+        self.call: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that are not there: who looks for another analysis' is told where to go.
