@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,3 +58,28 @@ class Lookup:
         else:
             frame = take(self.data, names)
         return frame if self.kept is None else frame.loc[self.kept]
+
+
+def one_per_unit(values: Any, n: int, kept: NDArray[np.bool_] | None) -> pd.Series | None:
+    """Values that a user gives for the n units of a design, matched by position.
+
+    Parameters
+    ----------
+    values : array-like
+        One for each unit, or for each row of the data that the design was made of.
+    n : int
+        Number of units.
+    kept : (N,) bool or None
+        Which rows of the data they are; None: all.
+
+    Returns
+    -------
+    Series or None
+        With labels 0, …, n-1; None if there is not one value for each.
+    """
+    if isinstance(values, str | bytes) or np.ndim(values) != 1:
+        return None
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    if kept is not None and len(series) == len(kept) != n:
+        series = series.iloc[np.flatnonzero(kept)]
+    return series.reset_index(drop=True) if len(series) == n else None

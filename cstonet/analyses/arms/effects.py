@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.analyses.arms.comparisons import ComparedArms
 from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
-from cstonet.analyses.arms.support import Support, chosen, describe
+from cstonet.analyses.arms.support import Support, describe
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.data.conditions import Mask, Variables, chosen
+from cstonet.data.matrix import dense_part
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import (
     TARGETS,
@@ -142,9 +145,11 @@ class ArmsEffects(ComparedArms):
             those who received b, "ATC[b-a]" among those who received a, "ATO[b-a]" with weights
             p_a p_b / (p_a + p_b).
         where : optional
-            Only among some units: conditions as text, ``"age < 30 and married = 0"``, with the
-            names in `selection`; the answer of `support()`; or truth values, one for each unit.
-            Weights, slopes, and what extrapolation could hide are then those of these units alone.
+            Only among some units: conditions as text, ``"age < 30 and region == 'north'"``, on
+            covariates (as in `selection`) and columns of the data, see
+            :mod:`cstonet.data.conditions`; the answer of `support()`; or truth values, one for each
+            unit. Weights, slopes, and what extrapolation could hide are then those of these units
+            alone. Neither outcome nor treatment may choose units.
         alpha : float
             One minus the confidence level.
 
@@ -190,8 +195,7 @@ class ArmsEffects(ComparedArms):
 
     def _part(self, name: str, contrast: tuple[int, int], where: object) -> _Part:
         """The units that an effect is asked of, if both arms have enough of them."""
-        self._check_in_memory("effect(where=...)")
-        mask = chosen(where, self._complete_covariates(), self.design.covariates)
+        mask = self._chosen(where)
         codes = self.nuisances.treatment[mask]
         sizes = np.bincount(codes, minlength=len(self.arms.levels))
         if min(sizes[list(contrast)]) < _FEWEST:
@@ -205,6 +209,49 @@ class ArmsEffects(ComparedArms):
         if self.plan.clip_by_share:
             clip = tuple(float(SHARE_CLIP * share) for share in some.shares)
         return _Part(mask, some, self._cross_fits.overlap.among(mask), clip)
+
+    def _chosen(self, where: object) -> Mask:
+        """The units that a user chooses, shape (n,)."""
+        self._check_in_memory("where=...")
+        return chosen(where.mask if isinstance(where, Support) else where, self._variables())
+
+    def _variables(self) -> Variables:
+        """What can be said of the units after the fit: covariates, and columns of the data.
+
+        Outcome and treatment are what an effect is about. Among units chosen by either, the arms
+        are no longer comparable given the covariates.
+        """
+        design = self.design
+        beside = () if design.lookup is None else design.lookup.names
+        about = {design.outcome_name: "outcome", self.arms.name: "treatment"}
+        if beside and design.outcome_name not in beside:
+            from cstonet.data.patsy_terms import columns_in  # plain formulas never load patsy
+
+            about |= dict.fromkeys(columns_in(design.outcome_name, beside), "outcome")
+        about |= dict.fromkeys(design.received.inputs, "treatment")
+        advice = {
+            "outcome": "effects among units with such outcomes cannot be estimated",
+            "treatment": "the effects among those who received it or did not are 'ATT' and 'ATC'",
+        }
+        return Variables(
+            names=tuple(dict.fromkeys((*design.covariates, *beside))),
+            column=self._column,
+            n=self.nobs,
+            kept=None if design.lookup is None else design.lookup.kept,
+            forbidden={
+                name: f"{name!r} is the {what}, by which units cannot be told apart here: "
+                f"{advice[what]}."
+                for name, what in about.items()
+            },
+        )
+
+    def _column(self, name: str) -> pd.Series:
+        """A covariate, gaps filled by the means of their imputations, or a column of the data."""
+        if name not in self.design.covariates:
+            return self.design.variables([name])[name]
+        j = self.design.covariates.index(name)
+        values = dense_part(self._complete_covariates(), slice(None), slice(j, j + 1))[:, 0]
+        return pd.Series(values, index=self.design.index, name=name)
 
     def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:
         """A single effect, whose interval includes what extrapolation could hide."""

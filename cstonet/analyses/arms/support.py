@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.data.conditions import Mask, in_condition
 from cstonet.data.matrix import dense_part
-from cstonet.errors import OptionError
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import plain
-from cstonet.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
 
-Mask: TypeAlias = NDArray[np.bool_]
 Operator = Literal["<", ">=", "<=", ">", "=", "!="]
 
 # Conditions of a description, and how many descriptions are pursued side by side.
@@ -33,16 +30,6 @@ _CUTS, _FEW_VALUES = 24, 10
 _TOLERATED = 0.05
 # Units that every arm must keep.
 _FEWEST = 20
-
-_COMPARE: dict[Operator, Callable[[NDArray[np.float64], float], Mask]] = {
-    "<": np.less,
-    ">=": np.greater_equal,
-    "<=": np.less_equal,
-    ">": np.greater,
-    "=": np.equal,
-    "!=": np.not_equal,
-}
-_PART = re.compile(r"^(?P<name>.+?)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*(?P<value>[^<>=!]+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +44,7 @@ class Condition:
         text = plain(self.value)
         # What is read from the text must hold for the same units.
         exact = text if float(text) == self.value else repr(self.value)
-        return f"{self.covariate} {self.operator} {exact}"
-
-    def holds(self, values: NDArray[np.float64]) -> Mask:
-        """For which values (n,) it holds."""
-        return _COMPARE[self.operator](values, self.value)
+        return f"{in_condition(self.covariate)} {self.operator} {exact}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,69 +184,3 @@ def _cuts(x: NDArray[np.float64], values: NDArray[np.float64]) -> list[float]:
 
 def _column(X: Matrix, j: int) -> NDArray[np.float64]:
     return np.asarray(dense_part(X, slice(None), slice(j, j + 1))[:, 0], dtype=np.float64)
-
-
-def chosen(where: object, X: Matrix, covariates: Sequence[str]) -> Mask:
-    """The units that a user names: a mask, the conditions of a support, or these as text.
-
-    Parameters
-    ----------
-    where
-        Booleans (n,), a :class:`Support`, or text such as ``"age < 30 and married = 0"``.
-    X, covariates
-        The covariates and their names.
-
-    Raises
-    ------
-    OptionError
-        If it says nothing that can be understood, or nobody is chosen.
-    """
-    n = X.shape[0]
-    if isinstance(where, Support):
-        where = where.mask
-    if isinstance(where, str):
-        mask = np.ones(n, dtype=bool)
-        for condition in parse(where, covariates):
-            mask &= condition.holds(_column(X, list(covariates).index(condition.covariate)))
-    else:
-        mask = np.asarray(where)
-        if mask.dtype != bool or mask.shape != (n,):
-            raise OptionError(
-                f"where must be conditions on covariates as text, such as 'age < 30 and married = "
-                f"0', or {n} truth values, one for each unit; got {type(where).__name__}"
-                f"{f' of shape {mask.shape}' if mask.ndim else ''}."
-            )
-    if not mask.any():
-        raise OptionError(f"where={where!r} holds for none of the {n} units.")
-    return mask
-
-
-def parse(text: str, covariates: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions from text: a name, an operator and a number each, joined by "and".
-
-    Blank text is the condition of a support that is everyone: none.
-    """
-    if not text.strip():
-        return ()
-    conditions = []
-    for part in re.split(r"\s+and\s+|\s*&\s*", text.strip()):
-        match = _PART.match(part.strip().strip("()"))
-        if match is None:
-            raise OptionError(
-                f"where: cannot read {part!r}; conditions are a covariate, one of < <= > >= = !=, "
-                "and a number, joined by 'and': 'age < 30 and married = 0'."
-            )
-        name, operator = match["name"].strip().strip("`"), match["operator"].replace("==", "=")
-        if name not in covariates:
-            raise OptionError(
-                f"where: {name!r} is no covariate of this fit.{did_you_mean(name, covariates)}"
-            )
-        try:
-            value = float(match["value"].replace(" ", "").replace(",", ""))
-        except ValueError:
-            raise OptionError(
-                f"where: {match['value'].strip()!r} is no number. Categories are columns of zeros "
-                "and ones here, as in res.selection."
-            ) from None
-        conditions.append(Condition(name, operator, value))  # type: ignore[arg-type]
-    return tuple(conditions)
