@@ -1,0 +1,50 @@
+"""A dose-response curve with its intervals and its uniform band."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cstonet.plotting.style import COLOURS, COLUMN, LINE, canvas, label, legend_above, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def dose_response_curve(
+    table: pd.DataFrame,
+    *,
+    alpha: float,
+    dose_name: str,
+    outcome_name: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the curve, its pointwise intervals (dark) and its uniform band (light).
+
+    Parameters
+    ----------
+    table
+        That of :class:`cstonet.analyses.doses.response.DoseResponse`.
+    alpha
+        One minus the level of intervals and band.
+    dose_name, outcome_name
+        Names for the axes.
+    ax
+        Where to draw; None: a new figure.
+    """
+    ax = canvas(ax, COLUMN, 2.6)
+    doses, level = table["dose"], percent(alpha)
+    for limits, opacity, name in (
+        (("uniform_lower", "uniform_upper"), 0.15, f"{level} band"),
+        (("lower", "upper"), 0.3, f"{level} pointwise"),
+    ):
+        lower, upper = (table[column] for column in limits)
+        ax.fill_between(
+            doses, lower, upper, color=COLOURS[0], alpha=opacity, linewidth=0, label=name
+        )
+    ax.plot(doses, table["estimate"], color=COLOURS[0], linewidth=LINE, label="estimate")
+    ax.set_xlim(doses.min(), doses.max())
+    label(ax, x=dose_name, y=f"mean of {outcome_name}")
+    legend_above(ax)
+    return ax

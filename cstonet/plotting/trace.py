@@ -1,0 +1,96 @@
+"""Training history: a line for every fold, stage after stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cstonet.plotting.style import (
+    COLOURS,
+    COLUMN,
+    LINE,
+    MUTED,
+    SMALL,
+    THIN,
+    canvas,
+    heading,
+    label,
+    panels,
+    reference_line,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Share of the values beyond which a first epoch may leave the picture, and room around the others.
+_CUT, _ROOM = 0.02, 0.08
+
+
+def training_trace(
+    trace: pd.DataFrame, columns: Mapping[str, str], *, ax: Axes | None = None
+) -> Axes:
+    """Draw columns of a training history over the epochs: folds thin, their mean thick.
+
+    Parameters
+    ----------
+    trace
+        One row per fold, start, stage and epoch. Starts of a fold are averaged.
+    columns
+        A panel each: the column, and what it is called.
+    ax
+        Where to draw; None: a new figure.
+    """
+    by_epoch = trace.groupby(["stage", "epoch", "fold"])[list(columns)].mean().unstack("fold")
+    epochs = np.arange(1, len(by_epoch) + 1)
+    stages = by_epoch.index.get_level_values("stage").to_numpy()
+    starts = np.flatnonzero(np.diff(stages, prepend=stages[0] - 1))
+    ax = canvas(ax, COLUMN, 0.6 + 1.15 * len(columns))
+    parts = panels(ax, len(columns), 1, gap=(0.0, 0.2))
+    for part, (column, name) in zip(parts, columns.items(), strict=True):
+        lines = by_epoch[column]
+        part.plot(epochs, lines.to_numpy(), color=COLOURS[2], linewidth=THIN)
+        mean = lines.mean(axis=1).to_numpy()
+        part.plot(epochs, mean, color=COLOURS[0], linewidth=LINE)
+        for start in starts[1:]:
+            reference_line(part, epochs[start] - 0.5, dashed=True)
+        _limits(part, lines.to_numpy())
+        part.set_xlim(1, max(len(epochs), 2))
+        heading(part, name)
+        if part is not parts[-1]:
+            part.tick_params(labelbottom=False)
+    if len(starts) > 1:
+        _name_stages(parts[0], epochs, stages, starts)
+    label(parts[-1], x="epoch")
+    return ax
+
+
+def _limits(ax: Axes, values: np.ndarray) -> None:
+    """Leave out the few values of the first epochs that would squeeze all others."""
+    known = values[np.isfinite(values)]
+    if known.size == 0:
+        return
+    low, high = np.quantile(known, [_CUT, 1 - _CUT])
+    room = _ROOM * (high - low) or 0.05 * max(abs(high), 1.0)
+    ax.set_ylim(low - room, high + room)
+
+
+def _name_stages(
+    ax: Axes, epochs: np.ndarray, stages: np.ndarray, starts: np.ndarray
+) -> None:
+    """Number of each stage, at the top of its part."""
+    ends = np.append(starts[1:], len(epochs))
+    for start, end in zip(starts, ends, strict=True):
+        ax.annotate(
+            f"stage {stages[start] + 1}",
+            (epochs[start:end].mean(), 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -2),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=SMALL,
+            color=MUTED,
+        )
