@@ -21,6 +21,7 @@ from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
 
 if TYPE_CHECKING:
+    from cstonet.analyses.plots import Plots
     from cstonet.analyses.recipe import Recipe
     from cstonet.reporting.summary import SummaryParts
     from cstonet.reporting.tables import CausalSummary
@@ -150,6 +151,13 @@ class CausalResults(Exported, ABC):
     def trace(self) -> pd.DataFrame:
         """Training history: one row per fold, start, stage and epoch."""
         return self.networks.trace
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of the fit, fit for print: ``res.plot.effects()``, each gives its Axes."""
+        from cstonet.analyses.plots import Plots
+
+        return Plots(self)
 
     @property
     def default_model_infos(self) -> dict[str, Any]:

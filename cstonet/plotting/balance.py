@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cstonet.estimators.nuisances import FloatArray
 from cstonet.plotting.style import (
     COLOURS,
     COLUMN,
@@ -17,6 +18,7 @@ from cstonet.plotting.style import (
     heading,
     label,
     legend_above,
+    names_width,
     panels,
     reference_line,
     rows_height,
@@ -33,9 +35,7 @@ THRESHOLD = 0.1
 _ROOM = 1.08
 
 
-def love_plot(
-    table: pd.DataFrame, *, measure: str, most: int = 30, ax: Axes | None = None
-) -> Axes:
+def love_plot(table: pd.DataFrame, *, measure: str, most: int = 30, ax: Axes | None = None) -> Axes:
     """Draw differences before and after weighting, the largest before at the top.
 
     Parameters
@@ -60,23 +60,24 @@ def love_plot(
     finite = np.abs(values[np.isfinite(values)])
     edge = _ROOM * max(float(finite.max(initial=0.0)), 1.5 * THRESHOLD)
     contrasts = values.shape[1] // 2
-    ax = canvas(ax, COLUMN if contrasts == 1 else PAGE, rows_height(len(names), room=0.95))
-    parts = [ax] if contrasts == 1 else panels(ax, 1, contrasts, gap=(0.05, 0.0))
+    width = COLUMN + names_width(names) if contrasts == 1 else PAGE
+    ax = canvas(ax, width, rows_height(len(names), room=0.9))
+    parts = [ax] if contrasts == 1 else panels(ax, 1, contrasts, gap=(0.1, 0.0))
     for k, part in enumerate(parts):
         _panel(part, values[:, 2 * k : 2 * k + 2], edge)
-        rows_named(part, range(len(names)), names if k == 0 else [""] * len(names))
+        rows_named(part, range(len(names)), list(names) if k == 0 else [""] * len(names))
         label(part, x=measure)
         if contrasts > 1:
             column = str(table.columns[2 * k])
             heading(part, column[column.index("[") + 1 : -1].replace("-", " – ", 1))
-    legend_above(parts[0] if contrasts == 1 else ax, handles=parts[0].lines[-2:], lifted=contrasts > 1)
+    legend_above(ax, handles=parts[0].lines[-2:], lifted=contrasts > 1, right=True)
     if len(table) > len(names):
         shown = f"{len(names)} of {count(len(table))} covariates"
         label(parts[0], y=shown)
     return ax
 
 
-def _panel(ax: Axes, values: np.ndarray, edge: float) -> None:
+def _panel(ax: Axes, values: FloatArray, edge: float) -> None:
     """Before, hollow, and after, full, joined by a line in each row."""
     ax.axvspan(-THRESHOLD, THRESHOLD, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
     reference_line(ax, 0.0)
@@ -84,9 +85,19 @@ def _panel(ax: Axes, values: np.ndarray, edge: float) -> None:
         reference_line(ax, bound, dashed=True)
     rows, shown = np.arange(len(values)), np.clip(values, -edge, edge)
     ax.hlines(rows, shown[:, 0], shown[:, 1], color=FAINT, linewidth=THIN, zorder=1)
-    size = {"markersize": 4.0, "linestyle": "none"}
-    ax.plot(
-        shown[:, 0], rows, "o", color=COLOURS[1], markerfacecolor="white", label="before", **size
-    )
-    ax.plot(shown[:, 1], rows, "o", color=COLOURS[0], label="after weighting", **size)
+    for column, colour, inside, name in (
+        (0, COLOURS[1], "white", "before"),
+        (1, COLOURS[0], COLOURS[0], "after weighting"),
+    ):
+        ax.plot(
+            shown[:, column],
+            rows,
+            "o",
+            color=colour,
+            markerfacecolor=inside,
+            markersize=4.0,
+            label=name,
+        )
     ax.set_xlim(-_ROOM * edge, _ROOM * edge)
+    ax.locator_params(axis="x", nbins=5)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")

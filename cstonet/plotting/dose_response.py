@@ -11,6 +11,9 @@ from cstonet.plotting.style import COLOURS, COLUMN, LINE, canvas, label, legend_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Doses that make a curve; fewer are marked.
+_CURVE = 10
+
 
 def dose_response_curve(
     table: pd.DataFrame,
@@ -43,8 +46,10 @@ def dose_response_curve(
         ax.fill_between(
             doses, lower, upper, color=COLOURS[0], alpha=opacity, linewidth=0, label=name
         )
-    ax.plot(doses, table["estimate"], color=COLOURS[0], linewidth=LINE, label="estimate")
-    ax.set_xlim(doses.min(), doses.max())
+    (curve,) = ax.plot(doses, table["estimate"], color=COLOURS[0], linewidth=LINE, label="estimate")
+    few = len(table) < _CURVE
+    curve.set_marker("o" if few else "none")
+    ax.margins(x=0.05 if few else 0.0)
     label(ax, x=dose_name, y=f"mean of {outcome_name}")
     legend_above(ax)
     return ax

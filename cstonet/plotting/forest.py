@@ -22,6 +22,7 @@ from cstonet.plotting.style import (
     canvas,
     label,
     legend_above,
+    names_width,
     reference_line,
     rows_height,
     rows_named,
@@ -90,7 +91,7 @@ def forest(
     height = max(1.0, _STEP * lines + 0.3)
     steps = np.array([height + _BREAK * first[name].apart for name in names])
     places = dict(zip(names, (np.cumsum(steps) - steps[0]).tolist(), strict=True))
-    width = PAGE * 0.75 if max(map(len, names)) > 20 or series else COLUMN
+    width = min(COLUMN + names_width(names) + (1.0 if series else 0.0), PAGE)
     above = 0.25 if series else 0.0
     ax = canvas(ax, width, rows_height(round(steps.sum()) + 1) + above)
     reference_line(ax, 0.0)
@@ -102,7 +103,7 @@ def forest(
         limits, wide = (row.lower, row.upper), LINE if row.outer is None else THICK
         ax.plot(limits, (y, y), color=colour, linewidth=wide, solid_capstyle="butt")
         mark = MARKERS[row.series % len(MARKERS)]
-        ax.plot(row.estimate, y, mark, color=colour, markersize=4.5, markeredgecolor="white")
+        ax.plot(row.estimate, y, mark, color=colour, markersize=4.0)
         ax.annotate(
             text,
             (1.0, y),
@@ -120,8 +121,8 @@ def forest(
     if series:
         for k, name in enumerate(series):
             colour, mark = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-            ax.plot([], [], mark, color=colour, markersize=4.5, linestyle="-", label=name)
-        legend_above(ax)
+            ax.plot([], [], mark, color=colour, markersize=4.0, linestyle="-", label=name)
+        legend_above(ax, columns=len(series) if len(series) < 4 else 2)
     return ax
 
 

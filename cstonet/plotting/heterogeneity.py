@@ -1,4 +1,4 @@
-"""How effects differ between units: sorted, along a covariate, and by who would be treated first."""
+"""How effects differ between units: sorted, along a covariate, by who would be treated first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from cstonet.plotting.style import (
     COLOURS,
     COLUMN,
     LINE,
-    MUTED,
-    SMALL,
     THICK,
-    THIN,
     canvas,
     label,
     legend_above,
@@ -36,10 +33,14 @@ _FEW_VALUES = 8
 
 
 def sorted_effects(
-    effects: pd.DataFrame, weights: FloatArray, average: float, *, what: str, alpha: float,
+    effects: pd.DataFrame,
+    weights: FloatArray,
+    *,
+    what: str,
+    alpha: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the effect of every unit, from the smallest to the largest.
+    """Draw the effect of every unit, from the smallest to the largest, and their average.
 
     Parameters
     ----------
@@ -47,8 +48,6 @@ def sorted_effects(
         `estimate`, and where they are known `lower` and `upper`.
     weights : (n,)
         Weights of the units, which are the shares of the horizontal axis.
-    average
-        The average effect, a dashed line.
     what
         Name of the effect.
     alpha
@@ -60,6 +59,7 @@ def sorted_effects(
     order = np.argsort(effects["estimate"].to_numpy(), kind="stable")
     ranked, mass = effects.iloc[order], weights[order]
     shares = (np.cumsum(mass) - mass / 2) / mass.sum()
+    average = float(np.average(effects["estimate"], weights=weights))
     reference_line(ax, 0.0, vertical=False)
     if "lower" in ranked:
         ax.fill_between(
@@ -133,9 +133,9 @@ def effects_along(
             color=COLOURS[0],
             alpha=_BAND,
             linewidth=0,
-            label=percent(alpha),
+            label=f"{percent(alpha)} pointwise",
         )
-    ax.plot(curve["at"], curve["estimate"], color=COLOURS[0], linewidth=LINE, label="mean")
+    ax.plot(curve["at"], curve["estimate"], color=COLOURS[0], linewidth=LINE, label="average")
     label(ax, x=name, y=what)
     legend_above(ax)
     return ax
@@ -193,17 +193,19 @@ def _category_legend(ax: Axes, alpha: float | None) -> None:
     from matplotlib.patches import Patch
 
     mean = "mean" if alpha is None else f"mean, {percent(alpha)} interval"
-    line = "none" if alpha is None else "-"
+    width = 0.0 if alpha is None else LINE
     legend_above(
         ax,
         handles=[
-            Line2D([], [], marker="o", markersize=4, linestyle=line, color=COLOURS[0], label=mean),
+            Line2D([], [], marker="o", markersize=4, linewidth=width, color=COLOURS[0], label=mean),
             Patch(color=COLOURS[2], label="units: middle half, nine in ten"),
         ],
     )
 
 
-def targeting_curve(table: pd.DataFrame, *, what: str, alpha: float, ax: Axes | None = None) -> Axes:
+def targeting_curve(
+    table: pd.DataFrame, *, what: str, alpha: float, ax: Axes | None = None
+) -> Axes:
     """Draw by how much the effect among those treated first exceeds that in everyone.
 
     Parameters

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _WIDEST, _DOT = 2.6, 4.0
 # Rounds in which units are moved towards what they are joined with.
 _ROUNDS = 12
-# Room for the names at both sides, in distances between layers.
-_LEFT, _RIGHT = 0.62, 0.42
+# Room at both sides, in distances between layers.
+_ROOM = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,14 +48,11 @@ class Diagram:
         Per layer: kept weights (inputs, units), zero where there is none.
     visible
         Per layer: names of its visible units, which are the last.
-    below_treatment
-        Number of layers up to the treatment's.
     """
 
     inputs: tuple[str, ...]
     weights: tuple[FloatArray, ...]
     visible: tuple[tuple[str, ...], ...]
-    below_treatment: int
 
     def strong(self, least: float) -> tuple[NDArray[np.bool_], ...]:
         """Weights to be drawn: those of at least a share of the layer's largest, on a whole path.
@@ -63,7 +60,7 @@ class Diagram:
         A path leads from a covariate to a visible unit. The treatment is observed: paths end
         there, and new ones begin.
         """
-        keep = [np.abs(w) >= least * max(np.abs(w).max(initial=0.0), 1e-300) for w in self.weights]
+        keep = [(w != 0) & (np.abs(w) >= least * np.abs(w).max(initial=0.0)) for w in self.weights]
         reached = np.ones(len(self.inputs), dtype=bool)
         for mask, names in zip(keep, self.visible, strict=True):
             mask &= reached[:, None]
@@ -78,7 +75,7 @@ class Diagram:
 
 
 def network_diagram(
-    diagram: Diagram, *, least: float = 0.05, title: str = "", ax: Axes | None = None
+    diagram: Diagram, *, least: float = 0.1, title: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw a network: covariates at the left, the outcome at the right, the treatment on its way.
 
@@ -103,19 +100,17 @@ def network_diagram(
         _draw_weights(ax, layer, mask, weights, places)
     for layer, units in enumerate(shown):
         _draw_units(ax, diagram, layer, units, places[layer])
-    ax.set_xlim(-_LEFT, len(lines) + _RIGHT)
+    ax.set_xlim(-_ROOM, len(lines) + _ROOM)
     ax.set_ylim(-0.06, 1.06)
     _explain(ax, diagram, lines, title)
     return ax
 
 
-def _shown_units(
-    diagram: Diagram, lines: Sequence[NDArray[np.bool_]]
-) -> list[NDArray[np.int64]]:
+def _shown_units(diagram: Diagram, lines: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.int64]]:
     """Covariates and units of each layer that a line begins or ends at, and all visible ones."""
     shown = [np.flatnonzero(lines[0].any(axis=1))]
     for layer, mask in enumerate(lines):
-        used = mask.any(axis=0)
+        used = np.asarray(mask.any(axis=0))
         if layer + 1 < len(lines):
             used |= lines[layer + 1].any(axis=1)
         used[len(used) - len(diagram.visible[layer]) :] = True
@@ -141,8 +136,13 @@ def _heights(
             height = dict(zip(other, _spread(len(other)), strict=True))
             own = dict(zip(orders[layer], _spread(len(orders[layer])), strict=True))
 
-            def aim(unit: int, joined: FloatArray = joined, other: list[int] = other,
-                    height: dict[int, float] = height, own: dict[int, float] = own) -> float:
+            def aim(
+                unit: int,
+                joined: FloatArray = joined,
+                other: list[int] = other,
+                height: dict[int, float] = height,
+                own: dict[int, float] = own,
+            ) -> float:
                 pull = joined[unit, other]
                 if not pull.any():
                     return own[unit]
@@ -175,10 +175,7 @@ def _draw_weights(
         shares = np.array([abs(weights[i, j]) / largest for i, j in chosen])
         ax.add_collection(
             LineCollection(
-                [
-                    [(layer, places[layer][i]), (layer + 1, places[layer + 1][j])]
-                    for i, j in chosen
-                ],
+                [[(layer, places[layer][i]), (layer + 1, places[layer + 1][j])] for i, j in chosen],
                 linewidths=np.maximum(_WIDEST * shares, 0.3),
                 colors=COLOURS[1] if negative else COLOURS[0],
                 linestyles=(0, (3, 1)) if negative else "solid",
@@ -202,12 +199,22 @@ def _draw_units(
         names, width = diagram.visible[layer - 1], diagram.weights[layer - 1].shape[1]
         visible = {width - len(names) + k: name for k, name in enumerate(names)}
     latent = [places[int(unit)] for unit in units if int(unit) not in visible]
-    size = {"markersize": _DOT, "linestyle": "none", "zorder": 2}
-    ax.plot([layer] * len(latent), latent, "o", color="white", markeredgecolor=MUTED, **size)
-    ax.plot([layer] * len(visible), [places[u] for u in visible], "s", color=INK, **size)
+    for heights, mark, fill, edge in (
+        (latent, "o", "white", MUTED),
+        ([places[unit] for unit in visible], "s", INK, INK),
+    ):
+        ax.plot(
+            [layer] * len(heights),
+            heights,
+            mark,
+            color=fill,
+            markeredgecolor=edge,
+            markersize=_DOT,
+            zorder=2,
+        )
     last = layer == len(diagram.weights)
     for unit, name in visible.items():
-        inside = 0 < layer and not last
+        inside = layer > 0 and not last
         text = ax.annotate(
             shortened(name, 24),
             (layer, places[unit]),
@@ -225,9 +232,7 @@ def _draw_units(
             text.set_bbox({"facecolor": "white", "edgecolor": FAINT, "pad": 1.0, "linewidth": 0.5})
 
 
-def _explain(
-    ax: Axes, diagram: Diagram, lines: Sequence[NDArray[np.bool_]], title: str
-) -> None:
+def _explain(ax: Axes, diagram: Diagram, lines: Sequence[NDArray[np.bool_]], title: str) -> None:
     """Which lines are drawn, and what they mean."""
     from matplotlib.lines import Line2D
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.nuisances import FloatArray, IntArray
 from cstonet.plotting.style import (
     COLOURS,
     COLUMN,
@@ -42,7 +42,7 @@ _FILL, _POINT = 0.85, 0.45
 
 def propensity_histograms(
     propensity: FloatArray,
-    treatment: NDArray[np.int64],
+    treatment: IntArray,
     weights: FloatArray,
     *,
     levels: Sequence[object],
@@ -73,9 +73,10 @@ def propensity_histograms(
         Where to draw; None: a new figure.
     """
     ax = canvas(ax, COLUMN, 2.4 if len(shown) == 1 else 1.5 * len(shown) + 0.5)
-    parts = [ax] if len(shown) == 1 else panels(ax, len(shown), 1, gap=(0.0, 0.22))
+    parts = [ax] if len(shown) == 1 else panels(ax, len(shown), 1, gap=(0.0, 0.45))
+    edges = _edges(propensity[:, list(shown)])
     for part, code, limits in zip(parts, shown, bounds, strict=True):
-        _mirrored(part, propensity[:, code], treatment, weights, levels, code, limits)
+        _mirrored(part, propensity[:, code], edges, treatment, weights, levels, code, limits)
         what = f"P({shortened(treatment_name)} = {shortened(levels[code])} | x)"
         if len(shown) == 1:
             label(part, x=f"propensity {what}", y="density")
@@ -85,11 +86,18 @@ def propensity_histograms(
             label(part, y="density")
     if len(shown) > 1:
         label(parts[-1], x="propensity")
-        legend_above(ax, handles=_arm_patches(treatment, levels), lifted=True)
+        legend_above(ax, handles=_arm_patches(treatment, levels), columns=2, lifted=True)
     return ax
 
 
-def _arm_patches(treatment: NDArray[np.int64], levels: Sequence[object]) -> list[Patch]:
+def _edges(propensity: FloatArray) -> FloatArray:
+    """Bins of the propensities, up to zero and one where they come near."""
+    low, high = float(propensity.min()), float(propensity.max())
+    low, high = 0.0 if low < _NEAR else low, 1.0 if high > 1 - _NEAR else high
+    return np.linspace(low, high if high > low else low + 1e-3, _BINS + 1)
+
+
+def _arm_patches(treatment: IntArray, levels: Sequence[object]) -> list[Patch]:
     """Colours of the arms, for a legend of all panels."""
     from matplotlib.patches import Patch
 
@@ -107,16 +115,14 @@ def _arm(level: object, size: int) -> str:
 def _mirrored(
     ax: Axes,
     propensity: FloatArray,
-    treatment: NDArray[np.int64],
+    edges: FloatArray,
+    treatment: IntArray,
     weights: FloatArray,
     levels: Sequence[object],
     code: int,
     bounds: tuple[float, float],
 ) -> None:
     """One panel: the arm itself upwards, every other one downwards."""
-    low, high = float(propensity.min()), float(propensity.max())
-    low, high = 0.0 if low < _NEAR else low, 1.0 if high > 1 - _NEAR else high
-    edges = np.linspace(low, high if high > low else low + 1e-3, _BINS + 1)
     others = [arm for arm in range(len(levels)) if arm != code]
     for arm in (code, *others):
         own = treatment == arm
@@ -191,11 +197,12 @@ def dose_weights(
     edges = [*fifths["from"], fifths["to"].iloc[-1]]
     for edge in edges[1:-1]:
         reference_line(ax, edge, dashed=True)
-    for middle, effective, n in zip(
-        (fifths["from"] + fifths["to"]) / 2, fifths["effective"], fifths["n"], strict=True
+    n = round(fifths["n"].mean())
+    for middle, effective in zip(
+        (fifths["from"] + fifths["to"]) / 2, fifths["effective"], strict=True
     ):
         ax.annotate(
-            f"{effective:.0f}\nof {n}",
+            f"{effective:.0f}",
             (middle, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 2),
@@ -206,8 +213,10 @@ def dose_weights(
             color=MUTED,
             annotation_clip=False,
         )
-    ax.set_xlim(edges[0], edges[-1])
+    ax.margins(x=0.02)
     label(ax, x=dose_name, y="weight of a unit")
+    said = f"effective number of units, of {n} in each fifth"
+    ax.set_title(said, loc="left", fontsize=SMALL, color=MUTED, pad=11.0)
     if bounded.any():
-        legend_above(ax, lifted=True)
+        ax.legend(loc="lower right", frameon=False, fontsize=SMALL)
     return ax

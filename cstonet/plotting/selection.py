@@ -18,6 +18,7 @@ from cstonet.plotting.style import (
     canvas,
     heading,
     label,
+    names_width,
     panels,
     reference_line,
     rows_height,
@@ -69,20 +70,22 @@ def selection_bars(
     order = np.lexsort((-table["strength"].to_numpy(), -longest))
     shown = order[: min(most, max(_FEWEST, int((longest >= _LEAST).sum())))]
     names, part_of = table.index[shown], table.iloc[shown]
-    width = COLUMN if len(models) < 3 else PAGE
+    width = min(COLUMN * len(models) / 2 + names_width(names), PAGE)
     ax = canvas(ax, width, rows_height(len(names), room=0.85))
-    parts = panels(ax, 1, len(models), gap=(0.08, 0.0))
+    parts = panels(ax, 1, len(models), gap=(0.2, 0.0))
     end = 1.0 if measure != "strength" else max(float(values[shown].max(initial=0.0)), 0.05)
     for k, (part, model) in enumerate(zip(parts, models, strict=True)):
         lengths = np.nan_to_num(values[shown, k])
         dark = part_of[model].to_numpy(dtype=bool)
         colours = [COLOURS[0] if selected else FAINT for selected in dark]
         part.barh(np.arange(len(names)), lengths, height=0.7, color=colours)
-        for place in np.flatnonzero(kept[shown] & np.isnan(values[shown, k])):
+        for place in np.flatnonzero(kept[shown] & np.isnan(values[shown, k])).tolist():
             part.text(0.0, place, "kept", va="center", fontsize=SMALL, color=MUTED)
-        rows_named(part, range(len(names)), names if k == 0 else [""] * len(names))
+        rows_named(part, range(len(names)), list(names) if k == 0 else [""] * len(names))
         reference_line(part, 0.0)
         part.set_xlim(0.0, 1.02 * end)
+        part.locator_params(axis="x", nbins=3)
+        part.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         heading(part, model)
         label(part, x=_MEANING[measure])
     if len(table) > len(names):

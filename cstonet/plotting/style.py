@@ -6,7 +6,7 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cstonet.errors import MissingPackageError, OptionError
@@ -31,6 +31,8 @@ MARKERS = ("o", "s", "D", "^")
 DASHES = ("-", "--", ":", "-.")
 # Characters of a covariate's name that a picture has room for.
 _LONGEST = 30
+# Those that a picture of a column's width has room for.
+_SHORT = 8
 
 
 def canvas(ax: Axes | None, width: float, height: float) -> Axes:
@@ -74,7 +76,7 @@ def tidy(ax: Axes) -> Axes:
 
 
 def panels(
-    ax: Axes, rows: int, columns: int, *, gap: tuple[float, float] = (0.06, 0.12)
+    ax: Axes, rows: int, columns: int, *, gap: tuple[float, float] = (0.15, 0.4)
 ) -> list[Axes]:
     """Axes inside others, row by row, which become an empty frame: its `child_axes`.
 
@@ -87,17 +89,17 @@ def panels(
     rows, columns
         How many panels.
     gap
-        Room between columns and between rows, as shares of the frame.
+        Room between columns and between rows, in widths and heights of a panel.
     """
     ax.set_axis_off()
-    width = (1 - gap[0] * (columns - 1)) / columns
-    height = (1 - gap[1] * (rows - 1)) / rows
+    width = 1 / (columns + gap[0] * (columns - 1))
+    height = 1 / (rows + gap[1] * (rows - 1))
     return [
         tidy(
             ax.inset_axes(
                 (
-                    column * (width + gap[0]),
-                    1 - (row + 1) * height - row * gap[1],
+                    column * (1 + gap[0]) * width,
+                    1 - height * (1 + row * (1 + gap[1])),
                     width,
                     height,
                 )
@@ -148,7 +150,13 @@ def rows_named(ax: Axes, places: Sequence[float], names: Sequence[object]) -> No
 
 def rows_height(rows: int, *, room: float = 0.7) -> float:
     """Inches that so many rows of text need, and the axis below them."""
-    return room + 0.17 * rows
+    return room + 0.155 * rows
+
+
+def names_width(names: Iterable[object]) -> float:
+    """Inches that names at the left need beyond those that a column has room for."""
+    longest = max((len(shortened(name)) for name in names), default=0)
+    return 0.058 * max(longest - _SHORT, 0)
 
 
 def reference_line(ax: Axes, at: float, *, vertical: bool = True, dashed: bool = False) -> None:
@@ -163,8 +171,9 @@ def legend_above(
     handles: Sequence[Artist] | None = None,
     columns: int = 4,
     lifted: bool = False,
+    right: bool = False,
 ) -> None:
-    """A legend above the picture, at the left, without a box.
+    """A legend above the picture, without a box.
 
     Parameters
     ----------
@@ -176,13 +185,16 @@ def legend_above(
         Names beside each other.
     lifted
         Whether room is left for the heading of a panel.
+    right
+        Whether it ends at the right, to have the room above the names of rows, rather than begins
+        at the left.
     """
     if handles is None:
         handles = ax.get_legend_handles_labels()[0]
     legend = ax.legend(
         handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
+        loc="lower right" if right else "lower left",
+        bbox_to_anchor=(1.0 if right else 0.0, 1.0),
         ncols=columns,
         frameon=False,
         fontsize=SMALL,

@@ -25,8 +25,8 @@ from cstonet.plotting.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the values beyond which a first epoch may leave the picture, and room around the others.
-_CUT, _ROOM = 0.02, 0.08
+# Share of the epochs that may leave the picture, and room around the others.
+_FIRST, _ROOM = 0.05, 0.08
 
 
 def training_trace(
@@ -48,15 +48,14 @@ def training_trace(
     stages = by_epoch.index.get_level_values("stage").to_numpy()
     starts = np.flatnonzero(np.diff(stages, prepend=stages[0] - 1))
     ax = canvas(ax, COLUMN, 0.6 + 1.15 * len(columns))
-    parts = panels(ax, len(columns), 1, gap=(0.0, 0.2))
+    parts = panels(ax, len(columns), 1, gap=(0.0, 0.35))
     for part, (column, name) in zip(parts, columns.items(), strict=True):
-        lines = by_epoch[column]
-        part.plot(epochs, lines.to_numpy(), color=COLOURS[2], linewidth=THIN)
-        mean = lines.mean(axis=1).to_numpy()
-        part.plot(epochs, mean, color=COLOURS[0], linewidth=LINE)
+        lines = by_epoch[column].to_numpy()
+        part.plot(epochs, lines, color=COLOURS[2], linewidth=THIN)
+        part.plot(epochs, np.nanmean(lines, axis=1), color=COLOURS[0], linewidth=LINE)
         for start in starts[1:]:
             reference_line(part, epochs[start] - 0.5, dashed=True)
-        _limits(part, lines.to_numpy())
+        _limits(part, lines)
         part.set_xlim(1, max(len(epochs), 2))
         heading(part, name)
         if part is not parts[-1]:
@@ -68,18 +67,17 @@ def training_trace(
 
 
 def _limits(ax: Axes, values: np.ndarray) -> None:
-    """Leave out the few values of the first epochs that would squeeze all others."""
-    known = values[np.isfinite(values)]
+    """Let the first epochs leave the picture where they would squeeze all others."""
+    later = values[int(_FIRST * len(values)) :]
+    known = later[np.isfinite(later)]
     if known.size == 0:
         return
-    low, high = np.quantile(known, [_CUT, 1 - _CUT])
+    low, high = known.min(), known.max()
     room = _ROOM * (high - low) or 0.05 * max(abs(high), 1.0)
     ax.set_ylim(low - room, high + room)
 
 
-def _name_stages(
-    ax: Axes, epochs: np.ndarray, stages: np.ndarray, starts: np.ndarray
-) -> None:
+def _name_stages(ax: Axes, epochs: np.ndarray, stages: np.ndarray, starts: np.ndarray) -> None:
     """Number of each stage, at the top of its part."""
     ends = np.append(starts[1:], len(epochs))
     for start, end in zip(starts, ends, strict=True):

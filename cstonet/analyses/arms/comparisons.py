@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from cstonet.estimators import Nuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting import diagnostics
 from cstonet.reporting.balance_note import LargestImbalance
+
+if TYPE_CHECKING:
+    from cstonet.analyses.arms.plots import ComparedArmsPlots
 
 
 class ComparedArms(CausalResults):
@@ -43,6 +46,13 @@ class ComparedArms(CausalResults):
     def arms(self) -> Arms:
         """The treatment."""
         return self.design.treatment
+
+    @property
+    def plot(self) -> ComparedArmsPlots:
+        """Pictures of the fit, see :class:`cstonet.analyses.arms.plots.ComparedArmsPlots`."""
+        from cstonet.analyses.arms.plots import ComparedArmsPlots
+
+        return ComparedArmsPlots(self)
 
     @answers_in_kind
     def potential_outcomes(self, data: Data | None = None) -> pd.DataFrame:

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from cstonet.analyses.arms.cautions import NOT_ESTIMABLE, not_estimable
+from cstonet.analyses.arms.curves import EffectCurves
 from cstonet.analyses.arms.methods import arms_methods
 from cstonet.analyses.arms.ratios import Ratios
 from cstonet.analyses.arms.wording import leading_estimand
 
 if TYPE_CHECKING:
+    from cstonet.analyses.arms.plots import ArmsPlots
     from cstonet.reporting.summary import SummaryParts
 
 
-class ArmsResults(Ratios):
+class ArmsResults(EffectCurves, Ratios):
     """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters
@@ -32,6 +34,13 @@ class ArmsResults(Ratios):
         "proportion_mediated": "the formula names no mediators: add them as its third part",
         "mediators": "the formula names no mediators: add them as its third part",
     }
+
+    @property
+    def plot(self) -> ArmsPlots:
+        """Pictures of the fit, see :class:`cstonet.analyses.arms.plots.ArmsPlots`."""
+        from cstonet.analyses.arms.plots import ArmsPlots
+
+        return ArmsPlots(self)
 
     def summary_parts(self, alpha: float) -> SummaryParts:
         """Header rows, tables and notes of the summary."""

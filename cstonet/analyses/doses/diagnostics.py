@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cstonet.data.matrix import dense_part, is_partitioned, parts
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
@@ -39,8 +40,7 @@ def overlap(nuisances: DoseNuisances, *, clip: float) -> pd.DataFrame:
         `max` of the stabilised weights f̄(A)/f̂(A | x), `effective` (the number of units that, if
         equally weighted, would give the same variance), `n_bounded`.
     """
-    weights = stabilised_weights(nuisances, clip).values
-    bounded = nuisances.density() * weights < nuisances.average_density() * (1 - 1e-9)
+    weights, bounded = counting(nuisances, clip=clip)
     order = np.argsort(nuisances.dose, kind="stable")
     groups = {str(k + 1): part for k, part in enumerate(np.array_split(order, _GROUPS))}
     groups["all"] = order
@@ -59,6 +59,19 @@ def overlap(nuisances: DoseNuisances, *, clip: float) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, index=pd.Index(list(groups), name="fifth"))
+
+
+def counting(nuisances: DoseNuisances, *, clip: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """By how much each unit counts at its dose, and whether its density was raised to the bound.
+
+    Returns
+    -------
+    weights, bounded : (n,)
+        Stabilised weights f̄(A)/f̂(A | x), and for whom f̂ is the bound.
+    """
+    weights = stabilised_weights(nuisances, clip).values
+    bounded = nuisances.density() * weights < nuisances.average_density() * (1 - 1e-9)
+    return weights, bounded
 
 
 def balance(

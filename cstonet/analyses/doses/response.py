@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,16 @@ from scipy.special import ndtri
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import is_number, listing
-from cstonet.errors import DoseRangeError, NotAvailableError, OptionError, ThinSupportWarning
+from cstonet.errors import DoseRangeError, OptionError, ThinSupportWarning
 from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.inference import check_alpha, largest_quantile_by_influence
 from cstonet.reporting.numbers import plain
 from cstonet.settings.checks import is_real
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Doses of the curve if nobody says which.
 _POINTS = 50
@@ -73,7 +76,7 @@ class DoseResponse:
         html: str = self.table.to_html(index=False)
         return html
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the curve, its pointwise intervals (dark) and its uniform band (light).
 
         Parameters
@@ -85,24 +88,15 @@ class DoseResponse:
         -------
         Axes
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise NotAvailableError(
-                "plot needs matplotlib, which is not installed: pip install matplotlib"
-            ) from error
-        if ax is None:
-            _, ax = plt.subplots()
-        t, level = self.table, f"{100 * (1 - self.alpha):g} %"
-        limits = (t["uniform_lower"], t["uniform_upper"])
-        ax.fill_between(t["dose"], *limits, color="C0", alpha=0.15, label=f"{level} band")
-        limits = (t["lower"], t["upper"])
-        ax.fill_between(t["dose"], *limits, color="C0", alpha=0.3, label=f"{level} pointwise")
-        ax.plot(t["dose"], t["estimate"], color="C0", label="estimate")
-        ax.set_xlabel(self.dose_name)
-        ax.set_ylabel(f"mean of {self.outcome_name}")
-        ax.legend()
-        return ax
+        from cstonet.plotting.dose_response import dose_response_curve
+
+        return dose_response_curve(
+            self.table,
+            alpha=self.alpha,
+            dose_name=self.dose_name,
+            outcome_name=self.outcome_name,
+            ax=ax,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

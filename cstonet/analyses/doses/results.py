@@ -38,6 +38,7 @@ from cstonet.network.forward import DosePrediction
 from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
+    from cstonet.analyses.doses.plots import DosePlots
     from cstonet.reporting.summary import SummaryParts
 
 
@@ -83,6 +84,13 @@ class DoseResults(CausalResults):
         self.dose_nuisances = models.average
         self.dispersion = models.dispersion
         self._alone = models.repetitions
+
+    @property
+    def plot(self) -> DosePlots:
+        """Pictures of the fit, see :class:`cstonet.analyses.doses.plots.DosePlots`."""
+        from cstonet.analyses.doses.plots import DosePlots
+
+        return DosePlots(self)
 
     def summary_parts(self, alpha: float) -> SummaryParts:
         """Header rows, tables and notes of the summary."""

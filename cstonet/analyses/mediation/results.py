@@ -21,6 +21,7 @@ from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import with_error
 
 if TYPE_CHECKING:
+    from cstonet.analyses.mediation.plots import MediationPlots
     from cstonet.reporting.summary import SummaryParts
 
 
@@ -76,6 +77,13 @@ class MediationResults(ComparedArms):
         self.mediation = mediation
         self.mediators = mediators
         self.nuisances = mediation.total()
+
+    @property
+    def plot(self) -> MediationPlots:
+        """Pictures of the fit, see :class:`cstonet.analyses.mediation.plots.MediationPlots`."""
+        from cstonet.analyses.mediation.plots import MediationPlots
+
+        return MediationPlots(self)
 
     def summary_parts(self, alpha: float) -> SummaryParts:
         """Header rows, tables and notes of the summary."""

@@ -1,0 +1,85 @@
+"""Pictures of fits that compare arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from cstonet.analyses.plots import Contrast, UnitPlots
+from cstonet.estimators.nuisances import FloatArray
+from cstonet.plotting.overlap import propensity_histograms
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cstonet.analyses.arms.comparisons import ComparedArms
+    from cstonet.analyses.arms.curves import EffectCurves
+
+
+class ComparedArmsPlots(UnitPlots):
+    """Pictures of every fit that compares arms, mediation among them."""
+
+    _results: ComparedArms
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "dose_response": (
+            "the treatment {design.treatment.name!r} has levels, not doses: "
+            "plot.effects(res.params.index) shows the mean outcome at each"
+        ),
+    }
+
+    def overlap(self, *, level: object = None, ax: Axes | None = None) -> Axes:
+        """Could units have received another treatment? Propensities of each arm, mirrored.
+
+        Those who received the level are above, those who did not below, each with area one;
+        dashed lines are the bounds of the propensities. A multilevel treatment has a panel per
+        level.
+
+        Parameters
+        ----------
+        level : optional
+            Only the panel of this level; by default the second of two.
+        ax : Axes, optional
+            Where to draw.
+        """
+        results = self._results
+        arms, clip = results.arms, results.effects.clip
+        least = clip if isinstance(clip, tuple) else (clip,) * len(arms.levels)
+        shown = tuple(range(len(arms.levels))) if arms.kind == "multilevel" else (1,)
+        if level is not None:
+            shown = (arms.code_of(level, "level"),)
+        return propensity_histograms(
+            results.nuisances.propensity,
+            results.nuisances.treatment,
+            results.nuisances.unit_weights,
+            levels=arms.levels,
+            shown=shown,
+            bounds=[(least[code], 1 - (sum(least) - least[code])) for code in shown],
+            treatment_name=arms.name,
+            ax=ax,
+        )
+
+    def _pair(self, contrast: Contrast | None) -> Contrast | None:
+        """Of a multilevel treatment the second level against the first."""
+        levels = self._results.arms.levels
+        if contrast is None and self._results.arms.kind == "multilevel":
+            return (levels[1], levels[0])
+        return contrast
+
+
+class ArmsPlots(ComparedArmsPlots):
+    """Pictures of a fit of a treatment with levels."""
+
+    _results: EffectCurves
+
+    def _curve(
+        self,
+        by: str,
+        column: pd.Series,  # noqa: ARG002
+        effects: FloatArray,  # noqa: ARG002
+        contrast: Contrast | None,
+        alpha: float,
+    ) -> pd.DataFrame:
+        """Average effects along a column by doubly robust scores."""
+        return self._results.effect_along(by, contrast=contrast, alpha=alpha)
