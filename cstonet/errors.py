@@ -28,17 +28,21 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ConstantMediatorError          a mediator without variation
     │   ├── MediatorLeakError              a mediator that is another variable
     │   ├── DoseRangeError                 doses outside those of the data
+    │   ├── FileFormatError                a file that is no saved fit, or a damaged one
+    │   │   └── NewerFileError             a fit that a newer version saved
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
     ├── NotAvailableError                  asked of a fit that cannot give it
-    │   └── NotOfThisFitError              another kind of analysis has what was asked for
+    │   ├── NotOfThisFitError              another kind of analysis has what was asked for
+    │   └── RowsNotSavedError              the fit was saved without its rows
     ├── BackendError (RuntimeError)        what the folds were to run on failed, not the folds
     │   ├── SchedulerError (ConnectionError)   a scheduler that is not there, or has no workers
     │   └── WorkerLostError                a worker died, and what it did cannot be done again
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
+    ├── FilePathError (OSError)            a path that cannot be read from or written to
     └── MissingPackageError (ImportError)  an optional package that the input or backend needs
 
     CStoNetWarning (UserWarning)
@@ -66,6 +70,8 @@ __all__ = [
     "DuplicateColumnError",
     "EmptyArmWarning",
     "EmptyDataError",
+    "FileFormatError",
+    "FilePathError",
     "FormulaError",
     "InfiniteValuesError",
     "KernelLevelWarning",
@@ -75,6 +81,7 @@ __all__ = [
     "MediatorTypeError",
     "MissingPackageError",
     "MissingValuesError",
+    "NewerFileError",
     "NotAvailableError",
     "NotEnoughMemoryError",
     "NotEnoughSpaceError",
@@ -85,6 +92,7 @@ __all__ = [
     "OutcomeTypeError",
     "OutlyingDoseWarning",
     "PointMassWarning",
+    "RowsNotSavedError",
     "SchedulerError",
     "SeparationError",
     "ThinSupportWarning",
@@ -193,6 +201,14 @@ class DoseRangeError(DataError):
     """Doses were asked about that are outside those of the data."""
 
 
+class FileFormatError(DataError):
+    """A file is no fit that ``save`` wrote, is damaged, or holds what no fit has."""
+
+
+class NewerFileError(FileFormatError):
+    """A file was saved by a newer version, and this one cannot read all of it."""
+
+
 class UnknownLevelError(DataError):
     """A reference or a contrast names a value that the treatment does not take."""
 
@@ -211,6 +227,10 @@ class NotAvailableError(CStoNetError):
 
 class NotOfThisFitError(NotAvailableError, AttributeError):
     """Another kind of analysis has what was asked for; the message names what this one has."""
+
+
+class RowsNotSavedError(NotAvailableError):
+    """What was asked for needs the rows of the data, and the fit was saved without them."""
 
 
 class BackendError(CStoNetError, RuntimeError):
@@ -235,6 +255,10 @@ class NotEnoughMemoryError(CStoNetError, MemoryError):
 
 class NotEnoughSpaceError(CStoNetError, OSError):
     """There is no room for the temporary file of data that do not fit in memory."""
+
+
+class FilePathError(CStoNetError, OSError):
+    """A path cannot be read from or written to: it is not there, a folder, or not allowed."""
 
 
 class MissingPackageError(CStoNetError, ImportError):

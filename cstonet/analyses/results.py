@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pandas as pd
@@ -50,6 +52,8 @@ class FitRecord:
         Seconds spent.
     warnings
         What may make the effects wrong, one sentence or more each; shown before all notes.
+    version
+        That of the package which fitted it.
     """
 
     design: AnyDesign
@@ -59,6 +63,7 @@ class FitRecord:
     notes: tuple[str, ...]
     runtime: float
     warnings: tuple[str, ...] = ()
+    version: str = field(default_factory=lambda: version("cstonet"))
 
 
 class CausalResults(Exported, ABC):
@@ -78,7 +83,7 @@ class CausalResults(Exported, ABC):
 
     Attributes
     ----------
-    design, plan, networks, notes, warnings, runtime
+    design, plan, networks, notes, warnings, runtime, version
         See :class:`FitRecord`.
     selection : DataFrame
         One row per covariate: selected for `treatment`, for `outcome`, how often, how strongly;
@@ -93,9 +98,13 @@ class CausalResults(Exported, ABC):
 
     # Names that other analyses' results have, and what to use here instead.
     _elsewhere: ClassVar[Mapping[str, str]] = {}
+    # Cached properties that say of the rows what its texts and predictions ask for: a file that
+    # does not hold the rows holds these.
+    facts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, record: FitRecord, effects: Effects) -> None:
         super().__init__(effects, record.design.outcome_name, record.plan.seed)
+        self._record = record
         self.design = record.design
         self.plan = record.plan
         self.networks = record.networks
@@ -104,6 +113,7 @@ class CausalResults(Exported, ABC):
         self.notes = record.notes
         self.warnings = record.warnings
         self.runtime = record.runtime
+        self.version = record.version
         self.recipe: Recipe | None = None
         self.call: str | None = None
 
@@ -184,6 +194,37 @@ class CausalResults(Exported, ABC):
         from cstonet.reporting.summary import summarize
 
         return summarize(self.design.formula, self.summary_parts(alpha), self._leading_warnings())
+
+    def save(self, path: str | PathLike[str], *, with_data: bool = False) -> None:
+        """Write the fit to a file, from which :func:`cstonet.load` makes it again.
+
+        The file holds no code and, unless asked to, no row of the data. It predicts new units and
+        prints its summary with the same bits; what needs the rows raises `RowsNotSavedError`.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ``.cst``. A file that exists is replaced, at once.
+        with_data : bool
+            Whether to keep the rows: outcome, treatment, covariates, weights and what the models
+            say of them. Then all questions can be asked again. Columns of the data that are not in
+            the formula are not kept in any case.
+
+        Raises
+        ------
+        FilePathError
+            If the path cannot be written to.
+        NotAvailableError
+            If the fit holds what a file cannot, such as a term of the formula that uses a function
+            of the session.
+        """
+        from cstonet.files.saved import save
+
+        save(self, path, with_data=with_data)
+
+    def ingredients(self) -> dict[str, Any]:
+        """What it was made of, by the names that its class has for them."""
+        return {"record": self._record, "effects": self.effects}
 
     @abstractmethod
     def summary_parts(self, alpha: float) -> SummaryParts:

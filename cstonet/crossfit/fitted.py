@@ -56,6 +56,10 @@ class NetworkSet(ABC):
     def search(self) -> pd.DataFrame:
         """One row per move of the structure search; empty without one."""
 
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ValueError if parts of it disagree in shape, as those of a wrong file may."""
+
 
 @dataclass(frozen=True)
 class FittedNetworks(NetworkSet):
@@ -141,6 +145,18 @@ class FittedNetworks(NetworkSet):
                 for net in fold.starts
             ]
         )
+
+    def check(self) -> None:
+        """Raise ValueError if parts of it disagree in shape, as those of a wrong file may."""
+        p = len(self.covariates)
+        self.x_scaling.check(p)
+        for fold in self.folds:
+            for net in {
+                id(net): net for net in (*fold.starts, *fold.networks, *fold.beside)
+            }.values():
+                net.check(p)
+            if fold.backbone is not None:
+                fold.backbone.check(p)
 
     def over_folds(self, n: int, predict: Callable[[Fold, NDArray[np.int64]], P]) -> P:
         """What the folds say of n new rows, averaged, block by block.

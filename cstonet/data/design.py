@@ -7,7 +7,7 @@ anything is computed. Nothing is ever written into what the user passed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -147,6 +147,14 @@ class Design(Generic[TreatmentT]):
             values = dense_part(self.X, slice(None), slice(place, place + 1))[:, 0]
             frame = frame.assign(**{name: values})
         return frame[list(names)]
+
+    def with_formula_alone(self) -> Design[TreatmentT]:
+        """The same design, in which only columns of the formula can be looked up."""
+        if self.lookup is None:
+            return self
+        used = (self.outcome_name, self.received.name, *self.received.inputs, *self.spec.columns)
+        names = [name for name in dict.fromkeys(used) if name in self.lookup.names]
+        return replace(self, lookup=Lookup(self.lookup.columns(names)))
 
     @property
     def strata(self) -> NDArray[np.int64]:

@@ -55,25 +55,26 @@ class CovariateGaps:
         Whether missingness may depend on what is missing.
     variables : tuple of Incomplete
         The columns with gaps, in the order of the covariates.
+    n_values, n_rows : int
+        Number of missing values, and of rows that have any.
     """
 
     mechanism: Mechanism
     variables: tuple[Incomplete, ...]
+    n_values: int
+    n_rows: int
 
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Missing values, shape (n, number of variables)."""
-        return np.column_stack([variable.missing for variable in self.variables])
+    @classmethod
+    def of(cls, mechanism: Mechanism, variables: tuple[Incomplete, ...]) -> CovariateGaps:
+        """Count the gaps of columns."""
+        missing = np.column_stack([variable.missing for variable in variables])
+        return cls(mechanism, variables, int(missing.sum()), int(missing.any(axis=1).sum()))
 
     @property
     def rows(self) -> NDArray[np.int64]:
         """Rows with a gap, ascending."""
-        return np.flatnonzero(self.missing.any(axis=1)).astype(np.int64)
-
-    @property
-    def n_values(self) -> int:
-        """Number of missing values."""
-        return int(self.missing.sum())
+        missing = [variable.missing for variable in self.variables]
+        return np.flatnonzero(np.logical_or.reduce(missing)).astype(np.int64)
 
     @property
     def covariates(self) -> NDArray[np.int64]:
@@ -119,7 +120,7 @@ class CovariateGaps:
                     "own (a 'category' column instead of C(...)), or use missing='drop'."
                 )
             first += width
-        return cls(mechanism, tuple(variables)) if variables else None
+        return cls.of(mechanism, tuple(variables)) if variables else None
 
     def transform(
         self, spec: CovariateSpec, data: pd.DataFrame | NDArray[Any]

@@ -186,6 +186,15 @@ def _restored(value: Any) -> Any:
     return np.array(value["array"]) if isinstance(value, dict) else value
 
 
+def is_portable(code: str, columns: Collection[str]) -> bool:
+    """Whether code is no more than a computation on columns with patsy's and NumPy's functions."""
+    try:
+        _check_portable(code, columns, _PORTABLE_NAMES)
+    except (NotAvailableError, SyntaxError, ValueError):
+        return False
+    return True
+
+
 def _check_portable(code: str, columns: Collection[str], namespace: Mapping[str, Any]) -> None:
     """Refuse code that is more than a computation on columns with patsy's and NumPy's functions.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,12 +34,16 @@ class Received:
         not, and would mean something else in other data.
     session : tuple of str
         Names in the expression that the user's session gave a meaning, which may have changed.
+    portable : bool
+        Whether the expression may be evaluated. That of a file may be if it is a plain computation
+        on columns: files are not to run code.
     """
 
     name: str
     inputs: tuple[str, ...] = ()
     by_rows: bool = True
     session: tuple[str, ...] = ()
+    portable: bool = True
 
     @classmethod
     def of(cls, treatment: Vector, frame: pd.DataFrame) -> Received:
@@ -54,6 +60,27 @@ class Received:
             _is_by_rows(treatment, frame),
             session_names(treatment.name, frame.columns),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as plain values."""
+        return {
+            "name": self.name,
+            "inputs": list(self.inputs),
+            "by_rows": self.by_rows,
+            "session": list(self.session),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Received:
+        """The rule that :meth:`to_json` described."""
+        name, inputs = str(saved["name"]), tuple(map(str, saved["inputs"]))
+        portable = True
+        if inputs:
+            from cstonet.data.patsy_json import is_portable
+
+            portable = is_portable(name, inputs)
+        session = tuple(map(str, saved["session"]))
+        return cls(name, inputs, bool(saved["by_rows"]), session, portable)
 
     def read(self, data: object, instead: str) -> pd.Series:
         """The treatments of m new units, without gaps.
@@ -95,6 +122,12 @@ class Received:
                 f"data: the treatment {self.name!r} uses {listing(self.session)}, which may have "
                 "changed since the fit. Write its value into the formula, or pass the treatment as "
                 f"a column of this name; {instead}"
+            )
+        elif not self.portable:
+            raise NotAvailableError(
+                f"data: the treatment {self.name!r} is more than a plain computation on columns, "
+                "which a fit from a file does not repeat. Pass the treatment as a column of this "
+                f"name; {instead}"
             )
         else:
             vector = Vector.from_expression(self.name, frame)

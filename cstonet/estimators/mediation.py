@@ -126,14 +126,13 @@ class MediationEffects:
         total, _, indirect = self.effects.estimates
         share = indirect / total if total != 0 else np.nan
         gradient = np.array([-share, 0.0, 1.0]) / (total if total != 0 else np.nan)
-        influence = self.effects.influence @ gradient
         return dataclasses.replace(
             self.effects,
             names=(PROPORTION,),
             n_contrasts=1,
             estimates=np.array([share]),
             covariance=np.atleast_2d(gradient @ self.effects.covariance @ gradient),
-            influence=influence[:, None],
+            influence=self.effects.influence @ gradient[:, None],
         )
 
     def over_repetitions(self, singles: Sequence[MediationEffects]) -> MediationEffects:

@@ -88,6 +88,15 @@ class Backbone:
     outcome: LinearPredictor
     assignment: tuple[LinearPredictor, ...]
 
+    def check(self, covariates: int) -> None:
+        """Raise ValueError unless its coefficients belong together, on so many covariates."""
+        for unit in (*self.treatment, self.outcome, *self.assignment):
+            q, arms = len(unit.columns), len(self.treatment)
+            shapes = (unit.slopes.shape, unit.by_arm.shape, unit.arms.shape)
+            there = np.isin(unit.columns, np.arange(covariates)).all()
+            if shapes != ((q,), (arms, q), (arms,)) or not there:
+                raise ValueError("a linear part's coefficients are not those of its covariates")
+
     def assignment_odds(self, data: Covariates, rows: NDArray[np.int64]) -> FloatArray:
         """Log-odds of all levels but the first, given all covariates, of m rows; (m, L-1)."""
         nothing = np.zeros((len(rows), len(self.assignment)))

@@ -40,6 +40,11 @@ class Scaling:
     inverse_scale: NDArray[np.float64]
     limit: float
 
+    def check(self, columns: int) -> None:
+        """Raise ValueError unless it is one of so many columns."""
+        if self.center.shape != (columns,) or self.inverse_scale.shape != (columns,):
+            raise ValueError(f"the scaling is not one of {columns} columns")
+
     def dataset(self, X: Matrix, pack_bytes: int) -> Covariates:
         """The covariates as the kernel reads them, or as their workers do, shape (n, p).
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from importlib.metadata import version
 
 from cstonet.data.design import AnyDesign
 from cstonet.estimators import Effects
@@ -205,14 +204,14 @@ def missing_paragraph(design: AnyDesign) -> str:
             "holds."
         )
     return (
-        f"Missing data. {count(gaps.n_values)} values of {names}, in {count(len(gaps.rows))} rows, "
+        f"Missing data. {count(gaps.n_values)} values of {names}, in {count(gaps.n_rows)} rows, "
         f"were imputed from their conditional distributions while the networks learned. {assumed}"
     )
 
 
-def software_paragraph(plan: Plan) -> str:
+def software_paragraph(plan: Plan, version: str) -> str:
     """What computed it, and how to compute it again."""
     return (
-        f"Software. cstonet {version('cstonet')}, preset {plan.preset!r}, seed {plan.seed}; the "
+        f"Software. cstonet {version}, preset {plan.preset!r}, seed {plan.seed}; the "
         "same version, data and seed give the same numbers."
     )

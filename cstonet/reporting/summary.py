@@ -248,7 +248,7 @@ def _note_imputed(design: AnyDesign, effects: Effects) -> Iterator[str]:
     assumed = "missing at random" if gaps.mechanism == "mar" else "missing not at random"
     note = (
         f"{count(gaps.n_values)} missing values imputed in {columns} ({shown}) of "
-        f"{count(len(gaps.rows))} rows, assumed {assumed}"
+        f"{count(gaps.n_rows)} rows, assumed {assumed}"
     )
     fractions = effects.missing_information
     if fractions is not None:

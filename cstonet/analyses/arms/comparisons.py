@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.analyses.arms.facts import ArmFacts
 from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.results import CausalResults, Data
 from cstonet.data.design import Design
@@ -27,16 +28,15 @@ if TYPE_CHECKING:
 
 
 class ComparedArms(CausalResults):
-    """Results of a treatment with levels. Children say how new units are predicted.
-
-    Attributes
-    ----------
-    nuisances : Nuisances
-        (Out-of-fold) nuisances of the training rows.
-    """
+    """Results of a treatment with levels. Children say how new units are predicted."""
 
     design: Design[Arms]
-    nuisances: Nuisances
+    facts: ClassVar[tuple[str, ...]] = ("arm_facts", "largest_imbalance")
+
+    @property
+    @abstractmethod
+    def nuisances(self) -> Nuisances:
+        """(Out-of-fold) nuisances of the training rows."""
 
     @abstractmethod
     def _predict(self, data: Data) -> Prediction:
@@ -174,6 +174,11 @@ class ComparedArms(CausalResults):
             kind=self.arms.kind,
             target=self.plan.estimand,
         )
+
+    @cached_property
+    def arm_facts(self) -> ArmFacts:
+        """Sizes of the arms, and how likely they were."""
+        return ArmFacts.of(self.nuisances)
 
     @cached_property
     def largest_imbalance(self) -> LargestImbalance | None:

@@ -6,7 +6,8 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -68,21 +69,28 @@ class ArmsEffects(ComparedArms):
         (Out-of-fold) nuisances of the training rows: averaged, for further effects, and of each
         repetition of the cross-fitting, for their errors.
 
-    Attributes
-    ----------
-    nuisances : Nuisances
-        Averaged over repetitions and imputations.
-    imputations : Imputations or None
-        Nuisances of rows with missing covariates at each imputation.
     """
 
     networks: FittedNetworks
+    facts: ClassVar[tuple[str, ...]] = (*ComparedArms.facts, "lost_share")
 
     def __init__(self, record: FitRecord, effects: Effects, nuisances: ArmsNuisances) -> None:
         super().__init__(record, effects)
-        self.nuisances = nuisances.average.mean
-        self.imputations: Imputations | None = nuisances.average.imputations
         self._cross_fits = nuisances
+
+    @cached_property
+    def nuisances(self) -> Nuisances:
+        """Nuisances of the training rows, averaged over repetitions and imputations."""
+        return self._cross_fits.average.mean
+
+    @property
+    def imputations(self) -> Imputations | None:
+        """Nuisances of rows with missing covariates at each imputation."""
+        return self._cross_fits.average.imputations
+
+    def ingredients(self) -> dict[str, Any]:
+        """What it was made of, by the names that its class has for them."""
+        return {**super().ingredients(), "nuisances": self._cross_fits}
 
     @property
     def leading(self) -> tuple[str, ...]:
@@ -94,7 +102,7 @@ class ArmsEffects(ComparedArms):
         """Whether enough units have counterparts for the estimand that leads the table."""
         return self.lost_share <= MOST_LOST
 
-    @property
+    @cached_property
     def lost_share(self) -> float:
         """Share of the units asked about that have no counterpart in an arm they are compared with.
 

@@ -78,7 +78,7 @@ def arms_methods(results: ArmsResults) -> str:
             _support_paragraph(results),
             variance_paragraph(effects, plan),
             missing_paragraph(design),
-            software_paragraph(plan),
+            software_paragraph(plan, results.version),
         ]
     )
 

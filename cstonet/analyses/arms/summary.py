@@ -74,7 +74,7 @@ def notes_balance(results: ComparedArms) -> Iterator[str]:
 def arms_rows(results: ComparedArms, estimator: str) -> list[Row]:
     """The right half of the header: estimator, units, clipping, training."""
     effects, plan, networks = results.effects, results.plan, results.networks
-    sizes = results.nuisances.received.sum(axis=0)
+    sizes = results.arm_facts.sizes
     arms = "" if len(sizes) > 2 else f" ({' / '.join(str(size) for size in sizes)})"
     return [
         estimator_row(estimator, plan),
@@ -87,9 +87,9 @@ def arms_rows(results: ComparedArms, estimator: str) -> list[Row]:
 def note_overlap(results: ComparedArms) -> str:
     """The range of the propensities."""
     # Of the second level if the treatment is binary, otherwise of every level.
-    binary = results.arms.kind == "binary"
-    shown = results.nuisances.propensity[:, 1 if binary else slice(None)]
-    low, high = (probability(p) for p in (shown.min(), shown.max()))
+    shown = slice(1 if results.arms.kind == "binary" else 0, None)
+    facts = results.arm_facts
+    low, high = probability(min(facts.lowest[shown])), probability(max(facts.highest[shown]))
     clipped = results.effects.n_clipped
     if clipped == 0:
         return f"Overlap: estimated propensities from {low} to {high}, none clipped."
@@ -101,14 +101,12 @@ def note_overlap(results: ComparedArms) -> str:
 
 def _arms_table(results: ArmsResults) -> Table:
     """Sizes of the arms, and how likely each was for those who did and did not receive it."""
-    received, propensity = results.nuisances.received, results.nuisances.propensity
+    facts = results.arm_facts
     cells = []
     for code, level in enumerate(results.arms.levels):
-        members = received[:, code]
-        others = propensity[~members, code]
         label = f"{level} (reference)" if code == 0 else str(level)
-        shown = (propensity[members, code].mean(), others.mean(), propensity[:, code].min())
-        cells.append([label, count(int(members.sum())), *map(probability, shown)])
+        shown = (facts.inside[code], facts.outside[code], facts.lowest[code])
+        cells.append([label, count(facts.sizes[code]), *map(probability, shown)])
     headers = ["Arm", "units", "mean p, in arm", "mean p, others", "min p"]
     return table_with_headers(cells, headers, _ARM_WIDTHS)
 

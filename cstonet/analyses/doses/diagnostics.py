@@ -107,16 +107,6 @@ def balance(
     return pd.DataFrame(table, index=index, columns=["correlation_before", "correlation_after"])
 
 
-def largest_imbalance(results: DoseResults) -> LargestImbalance | None:
-    """The largest correlation of a covariate with the dose after weighting.
-
-    None where the covariates are not in memory.
-    """
-    if is_partitioned(results.design.X):
-        return None
-    return LargestImbalance.of(results.balance())
-
-
 def _correlations(X: Matrix, dose: FloatArray, weights: FloatArray) -> FloatArray:
     """Correlations of the columns of X (n, p) with the dose under weights (n, k); shape (p, k)."""
     shares = weights / weights.sum(axis=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cstonet.analyses.doses.cautions import explained_share
 from cstonet.reporting.methods import (
     methods_text,
     model_paragraph,
@@ -37,21 +36,21 @@ def dose_methods(results: DoseResults) -> str:
             density_paragraph(results),
             _estimator_paragraph(results),
             variance_paragraph(effects, plan),
-            software_paragraph(plan),
+            software_paragraph(plan, results.version),
         ]
     )
 
 
 def density_paragraph(results: DoseResults) -> str:
     """What was assumed and found about the dose given the covariates."""
-    nuisances, dispersion = results.dose_nuisances, results.dispersion
-    density, name = nuisances.residual_density, results.design.treatment_name
+    facts, dispersion = results.dose_facts, results.dispersion
+    name = results.design.treatment_name
     variance = "a variance that depends on them" if dispersion.heteroscedastic else "one variance"
-    shape = "gaussian residuals" if density.gaussian else "residuals of a shape that was estimated"
+    shape = "gaussian residuals" if facts.gaussian else "residuals of a shape that was estimated"
     return (
         f"Treatment model. Given the covariates, {name} has {variance} and {shape} (p-values of "
         f"the tests of one variance and of gaussian residuals: {pvalue(dispersion.pvalue)}, "
-        f"{pvalue(density.pvalue)}); they explain {explained_share(nuisances):.0%} of its variance."
+        f"{pvalue(facts.gaussian_pvalue)}); they explain {facts.explained:.0%} of its variance."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from cstonet.analyses.doses import diagnostics
 from cstonet.analyses.doses.estimation import DoseModels
+from cstonet.analyses.doses.facts import DoseFacts
 from cstonet.analyses.doses.methods import dose_methods
 from cstonet.analyses.doses.prediction import predict_doses
 from cstonet.analyses.doses.response import (
@@ -23,6 +25,7 @@ from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
+from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Dose
 from cstonet.errors import (
     DoseRangeError,
@@ -35,6 +38,7 @@ from cstonet.estimators.dose_curve import TRIM
 from cstonet.estimators.marginal_effect import NAME
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.network.forward import DosePrediction
+from cstonet.reporting.balance_note import LargestImbalance
 from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
@@ -64,6 +68,7 @@ class DoseResults(CausalResults):
 
     design: Design[Dose]
     networks: FittedNetworks
+    facts: ClassVar[tuple[str, ...]] = ("dose_facts", "largest_imbalance")
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "propensity": (
             "a continuous treatment has a density instead of propensities. See overlap(); in "
@@ -84,6 +89,26 @@ class DoseResults(CausalResults):
         self.dose_nuisances = models.average
         self.dispersion = models.dispersion
         self._alone = models.repetitions
+        self._models = models
+
+    def ingredients(self) -> dict[str, Any]:
+        """What it was made of, by the names that its class has for them."""
+        return {**super().ingredients(), "models": self._models}
+
+    @cached_property
+    def dose_facts(self) -> DoseFacts:
+        """The doses, and how they are distributed given the covariates."""
+        return DoseFacts.of(self.dose_nuisances, self.effects.single_clip)
+
+    @cached_property
+    def largest_imbalance(self) -> LargestImbalance | None:
+        """The largest correlation of a covariate with the dose after weighting.
+
+        None if the covariates are not in memory.
+        """
+        if is_partitioned(self.design.X):
+            return None
+        return LargestImbalance.of(self.balance())
 
     @property
     def plot(self) -> DosePlots:
@@ -312,8 +337,7 @@ class DoseResults(CausalResults):
 
     def _in_range(self, doses: FloatArray) -> FloatArray:
         """The doses, which must be within those of the data."""
-        grid = self.dose_nuisances.grid
-        low, high = float(grid[0]), float(grid[-1])
+        low, high = self.dose_facts.range
         outside = int(((doses < low) | (doses > high)).sum())
         if outside:
             raise DoseRangeError(

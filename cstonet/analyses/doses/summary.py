@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cstonet.analyses.doses.cautions import explained_share
-from cstonet.analyses.doses.diagnostics import largest_imbalance
 from cstonet.reporting.balance_note import note_balance
 from cstonet.reporting.numbers import count, plain
 from cstonet.reporting.summary import (
@@ -66,19 +62,16 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
 
 def _dose_row(results: DoseResults) -> Row:
     """Mean and standard deviation of the dose."""
-    nuisances = results.dose_nuisances
-    weights = nuisances.unit_weights
-    mean = float(np.mean(weights * nuisances.dose))
-    spread = float(np.sqrt(np.mean(weights * (nuisances.dose - mean) ** 2)))
-    return ("Dose, mean (sd):", f"{plain(mean)} ({plain(spread)})")
+    facts = results.dose_facts
+    return ("Dose, mean (sd):", f"{plain(facts.mean)} ({plain(facts.sd)})")
 
 
 def _spread_row(results: DoseResults) -> Row:
     """Standard deviation of the dose given the covariates."""
-    spread = np.sqrt(results.dose_nuisances.variance)
+    low, high = results.dose_facts.spread
     if not results.dispersion.heteroscedastic:
-        return ("Dose given x, sd:", plain(spread[0]))
-    return ("Dose given x, sd:", f"{plain(spread.min())} to {plain(spread.max())}")
+        return ("Dose given x, sd:", plain(low))
+    return ("Dose given x, sd:", f"{plain(low)} to {plain(high)}")
 
 
 def _note_estimand(results: DoseResults) -> str:
@@ -93,16 +86,17 @@ def _note_estimand(results: DoseResults) -> str:
 
 def _note_overlap(results: DoseResults) -> str:
     """How far the densities are from those of a randomised dose."""
-    overlap = results.overlap().loc["all"].astype(float).to_dict()
+    facts = results.dose_facts
     return (
-        f"Overlap: the covariates explain {explained_share(results.dose_nuisances):.0%} of the "
-        f"variance of {results.design.treatment_name}; weights f(a)/f(a|x) up to "
-        f"{plain(overlap['max'], 3)} are worth {overlap['effective']:.0f} of {results.nobs} units."
+        f"Overlap: the covariates explain {facts.explained:.0%} of the variance of "
+        f"{results.design.treatment_name}; weights f(a)/f(a|x) up to "
+        f"{plain(facts.largest_weight, 3)} are worth {facts.effective:.0f} of {results.nobs} units."
     )
 
 
 def _notes_balance(results: DoseResults) -> Iterator[str]:
     """What the weights leave of the covariates' correlations with the dose."""
-    imbalance = largest_imbalance(results)
-    if imbalance is not None:
-        yield note_balance(imbalance, f"correlation with {results.design.treatment_name}")
+    if results.largest_imbalance is not None:
+        yield note_balance(
+            results.largest_imbalance, f"correlation with {results.design.treatment_name}"
+        )

@@ -48,7 +48,7 @@ def mediation_methods(results: MediationResults) -> str:
             _ASSUMED,
             f"{clipping_paragraph(results)} {_ratios(results)}",
             variance_paragraph(effects, plan),
-            software_paragraph(plan),
+            software_paragraph(plan, results.version),
         ]
     )
 

@@ -96,6 +96,12 @@ class MediationNetworks(NetworkSet):
         """Moves of both structure searches."""
         return _stacked(outcome=self.outcome.search, mediator=self.mediator.search)
 
+    def check(self) -> None:
+        """Raise ValueError if parts of it disagree in shape, as those of a wrong file may."""
+        self.outcome.check()
+        self.mediator.check()
+        self.units.inputs.check(len(self.outcome.covariates))
+
     def predict(self, X: NDArray[np.floating]) -> Prediction:
         """Total-effect nuisances of new rows (m, p): outcome means over the mediators' law."""
         both = np.concatenate([X, np.tile(self.units.center, (len(X), 1))], axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -16,6 +17,7 @@ from cstonet.analyses.mediation.reading import MediationDesign
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import NotAvailableError, UncertainShareWarning
+from cstonet.estimators import Nuisances
 from cstonet.estimators.mediation import PROPORTION, MediationEffects, MediationNuisances
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import with_error
@@ -44,10 +46,6 @@ class MediationResults(ComparedArms):
         it and `indirect`, the interventional indirect effect through it, each with standard error
         and p-value.
 
-    Attributes
-    ----------
-    nuisances : Nuisances
-        Those of the total effect.
     """
 
     design: MediationDesign
@@ -76,7 +74,20 @@ class MediationResults(ComparedArms):
         self.estimated = estimated
         self.mediation = mediation
         self.mediators = mediators
-        self.nuisances = mediation.total()
+
+    @cached_property
+    def nuisances(self) -> Nuisances:
+        """Nuisances of the total effect."""
+        return self.mediation.total()
+
+    def ingredients(self) -> dict[str, Any]:
+        """What it was made of, by the names that its class has for them."""
+        return {
+            "record": self._record,
+            "estimated": self.estimated,
+            "mediation": self.mediation,
+            "mediators": self.mediators,
+        }
 
     @property
     def plot(self) -> MediationPlots:

@@ -60,7 +60,7 @@ def test_golden_imputed(make_results, rebuilt, check_golden):
     n = results.nobs
     missing = np.arange(n) % 7 == 0
     rows = np.flatnonzero(missing)
-    gaps = CovariateGaps("mnar", (Incomplete("x2", (1,), None, missing, 0.0),))
+    gaps = CovariateGaps.of("mnar", (Incomplete("x2", (1,), None, missing, 0.0),))
     # Every imputation moves the nuisances of these rows a little further.
     shifts = np.linspace(-0.5, 0.5, 5)[:, None, None]
     imputations = Imputations(

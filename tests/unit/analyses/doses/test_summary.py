@@ -9,7 +9,6 @@ import pytest
 
 import cstonet as cs
 from cstonet.analyses.doses.cautions import dose_warnings
-from cstonet.analyses.doses.diagnostics import largest_imbalance
 from cstonet.analyses.doses.estimation import DoseModels
 from cstonet.analyses.doses.methods import density_paragraph
 from cstonet.analyses.doses.results import DoseResults
@@ -87,7 +86,7 @@ def test_methods(fitted):
 def test_largest_imbalance_is_in_the_notes(oracle_results):
     results = oracle_results()
     after = results.balance()["correlation_after"].abs()
-    found = largest_imbalance(results)
+    found = results.largest_imbalance
     assert (found.covariate, found.after) == (after.idxmax(), after.max())
     text = " ".join(results.summary().as_text().split())
     assert f"Largest correlation with dose after weighting: {after.max():.2f}" in text
