@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from cstonet.analyses.doses.results import DoseResults
     from cstonet.analyses.mediation.results import MediationResults
     from cstonet.analyses.results import CausalResults
-    from cstonet.files.saved import load
-    from cstonet.model import CausalStoNet, fit
+    from cstonet.model import CausalStoNet, fit, load
     from cstonet.reporting.compare import compare
     from cstonet.reporting.inference import Effect
 
@@ -45,7 +44,7 @@ __all__ = [
 _MODULES = ("datasets", "errors", "options")
 _HOMES = {
     "fit": "cstonet.model",
-    "load": "cstonet.files.saved",
+    "load": "cstonet.model",
     "CausalStoNet": "cstonet.model",
     "CausalResults": "cstonet.analyses.results",
     "ArmsResults": "cstonet.analyses.arms.results",

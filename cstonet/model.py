@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, get_args
 
 import pandas as pd
@@ -283,3 +284,36 @@ def fit(
         return model.fit(
             preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=report, **options
         )
+
+
+def load(path: str | PathLike[str]) -> CausalResults:
+    """Load a fit that ``res.save(path)`` wrote.
+
+    It predicts and prints as before, to the last bit. If the file holds no rows, what needs them
+    raises `RowsNotSavedError`. Nothing in a file is run, and classes are made from a list: a file
+    of unknown origin can be wrong, but not harmful.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    ArmsResults, DoseResults or MediationResults
+
+    Raises
+    ------
+    FilePathError
+        If there is no such file.
+    FileFormatError
+        If it is no saved fit, or damaged.
+    NewerFileError
+        If a newer version of cstonet saved it.
+    NotEnoughMemoryError
+        If there is no room for it.
+    """
+    from cstonet.files.saved import read_results  # not at the top: only files need it
+
+    results: CausalResults = read_results(path)
+    return results

@@ -79,6 +79,8 @@ class Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, Withheld):
+            return value.refuse() if self._with_data else _withheld(value.known_shape)
         if id(value) in self._known:
             return self._known[id(value)][1]
         if isinstance(value, np.generic):
@@ -116,20 +118,19 @@ class Encoder:
         name = name_of(value)
         kind = KINDS[name]
         if ALL in kind.rows and not self._with_data:
-            return {"withheld": None}
+            return _withheld(None)
         if kind.by_json:
             return self._entry({"type": name, "json": value.to_json()})  # type: ignore[attr-defined]
         fields = {
-            field: self._withheld(item)
-            if field in kind.rows and item is not None and not self._with_data
-            else self.encode(item)
+            field: self._row_field(item) if field in kind.rows else self.encode(item)
             for field, item in ingredients(value).items()
         }
         return self._entry({"type": name, "fields": fields})
 
-    def _withheld(self, value: Any) -> dict[str, Any]:
-        shape = getattr(value, "shape", None)
-        return {"withheld": None if shape is None else list(shape)}
+    def _row_field(self, value: Any) -> Any:
+        if self._with_data or value is None or isinstance(value, Withheld):
+            return self.encode(value)
+        return _withheld(getattr(value, "shape", None))
 
     def _array(self, value: NDArray[Any]) -> dict[str, Any]:
         if value.dtype.kind not in _ARRAY_KINDS or value.dtype.itemsize > 8:
@@ -145,6 +146,10 @@ class Encoder:
     def _entry(self, entry: dict[str, Any]) -> dict[str, Any]:
         self.entries.append(entry)
         return {"at": len(self.entries) - 1}
+
+
+def _withheld(shape: tuple[int, ...] | None) -> dict[str, Any]:
+    return {"withheld": None if shape is None else list(shape)}
 
 
 def ingredients(value: Any) -> dict[str, Any]:
@@ -230,7 +235,7 @@ class Decoder:
             self._check(cls, fields)
         return cls(**fields)
 
-    def _check(self, cls: type[Any], fields: dict[str, Any]) -> None:
+    def _check(self, cls: Any, fields: dict[str, Any]) -> None:
         """Refuse fields that the class has not, or that are not what it declares."""
         hints = field_hints(cls)
         for field, value in fields.items():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,12 @@ from cstonet.files.archive import read_archive, write_archive
 from cstonet.files.codec import Decoder, Encoder
 from cstonet.files.registry import name_of
 
-if TYPE_CHECKING:
-    from cstonet.analyses.results import CausalResults
-
 # Raised when a file cannot be read by what was there before. A new field that has a default is no
 # reason: a version that does not know it says so by itself.
 FORMAT = 1
 
 
-def save(results: CausalResults, path: str | PathLike[str], *, with_data: bool = False) -> None:
+def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) -> None:
     """Write a fit to a file, see :meth:`cstonet.analyses.results.CausalResults.save`."""
     from safetensors.numpy import save as pack_arrays  # not at the top: only files need it
 
@@ -52,33 +48,8 @@ def save(results: CausalResults, path: str | PathLike[str], *, with_data: bool =
     write_archive(Path(path), metadata.encode(), arrays)
 
 
-def load(path: str | PathLike[str]) -> CausalResults:
-    """Load a fit that ``res.save(path)`` wrote.
-
-    It predicts and prints as before, to the last bit. If the file holds no rows, what needs them
-    raises `RowsNotSavedError`. Nothing in a file is run, and classes are made from a list: a file
-    of unknown origin can be wrong, but not harmful.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    ArmsResults, DoseResults or MediationResults
-
-    Raises
-    ------
-    FilePathError
-        If there is no such file.
-    FileFormatError
-        If it is no saved fit, or damaged.
-    NewerFileError
-        If a newer version of cstonet saved it.
-    NotEnoughMemoryError
-        If there is no room for it.
-    """
+def read_results(path: str | PathLike[str]) -> Any:
+    """The results in a file, see :func:`cstonet.load`."""
     file = Path(path)
     metadata, arrays = read_archive(file)
     try:
@@ -118,13 +89,11 @@ def _arrays(packed: bytes) -> list[NDArray[Any]]:
     return [np.array(found[str(place)]) for place in range(len(found))]
 
 
-def _results(content: dict[str, Any], arrays: list[NDArray[Any]]) -> CausalResults:
-    from cstonet.analyses.results import CausalResults
-
+def _results(content: dict[str, Any], arrays: list[NDArray[Any]]) -> Any:
     decoder = Decoder(arrays, str(content["cstonet"]))
     decoder.read(content["entries"])
     results, recipe = decoder.decode(content["results"]), decoder.decode(content["recipe"])
-    if not isinstance(results, CausalResults):
+    if not hasattr(results, "ingredients"):
         raise FileFormatError("it holds no results")
     facts = decoder.decode(content["facts"])
     unknown = [name for name in facts if name not in results.facts]
@@ -136,7 +105,7 @@ def _results(content: dict[str, Any], arrays: list[NDArray[Any]]) -> CausalResul
     return results
 
 
-def _check(results: CausalResults) -> None:
+def _check(results: Any) -> None:
     """Refuse parts that do not belong together, before they are asked for anything."""
     design, effects, k = results.design, results.effects, len(results.effects.names)
     if design.spec.names != design.covariates or effects.covariance.shape != (k, k):

@@ -29,7 +29,12 @@ class Withheld(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
-        return self._refuse() if self._shape is None else self._shape
+        return self.refuse() if self._shape is None else self._shape
+
+    @property
+    def known_shape(self) -> tuple[int, ...] | None:
+        """Shape of an array; None for anything else."""
+        return self._shape
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -42,22 +47,22 @@ class Withheld(np.lib.mixins.NDArrayOperatorsMixin):
         # Whoever asks what kind of object this is gets the answer that it is none of theirs.
         if name.startswith("__"):
             raise AttributeError(name)
-        self._refuse()
+        self.refuse()
 
     def __getitem__(self, rows: object) -> NoReturn:
-        self._refuse()
+        self.refuse()
 
     def __iter__(self) -> NoReturn:
-        self._refuse()
+        self.refuse()
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        self._refuse()
+        self.refuse()
 
     def __array_ufunc__(self, *args: object, **kwargs: object) -> NoReturn:
-        self._refuse()
+        self.refuse()
 
     def __array_function__(self, *args: object, **kwargs: object) -> NoReturn:
-        self._refuse()
+        self.refuse()
 
     def __repr__(self) -> str:
         return f"<{self._what}: not in the file>"
@@ -65,7 +70,8 @@ class Withheld(np.lib.mixins.NDArrayOperatorsMixin):
     def __reduce__(self) -> tuple[type[Withheld], tuple[str, tuple[int, ...] | None]]:
         return Withheld, (self._what, self._shape)
 
-    def _refuse(self) -> NoReturn:
+    def refuse(self) -> NoReturn:
+        """Raise RowsNotSavedError."""
         raise RowsNotSavedError(
             f"This needs the rows of the data ({self._what}), and the fit was saved without its "
             "rows: save it again with save(path, with_data=True), or refit."

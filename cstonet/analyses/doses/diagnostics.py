@@ -9,14 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.data.matrix import dense_part, is_partitioned, parts
+from cstonet.data.matrix import dense_part, parts
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.linear_terms import effective_size
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.reporting.balance_note import LargestImbalance
 
 if TYPE_CHECKING:
-    from cstonet.analyses.doses.results import DoseResults
     from cstonet.data.matrix import Matrix
 
 # Groups of doses in the overlap table, of equal size.
