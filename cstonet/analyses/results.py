@@ -199,7 +199,8 @@ class CausalResults(Exported, ABC):
         """Write the fit to a file, from which :func:`cstonet.load` makes it again.
 
         The file holds no code and, unless asked to, no row of the data. It predicts new units and
-        prints its summary with the same bits; what needs the rows raises `RowsNotSavedError`.
+        prints its summary with the same bits; what needs the rows raises `RowsNotSavedError`. To
+        be small, it has no more than 100 epochs of each start in `trace`.
 
         Parameters
         ----------
@@ -207,8 +208,8 @@ class CausalResults(Exported, ABC):
             By custom it ends in ``.cst``. A file that exists is replaced, at once.
         with_data : bool
             Whether to keep the rows: outcome, treatment, covariates, weights and what the models
-            say of them. Then all questions can be asked again. Columns of the data that are not in
-            the formula are not kept in any case.
+            say of them. Then all questions can be asked again, and `trace` is whole. Columns of the
+            data that are not in the formula are not kept in any case.
 
         Raises
         ------

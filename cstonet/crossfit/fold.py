@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -22,6 +22,8 @@ from cstonet.search.scope import Adjustment
 from cstonet.search.search import Move
 
 P = TypeVar("P", bound=RowArrays)
+# Epochs of a start that a condensed history has.
+_MOST_EPOCHS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +66,21 @@ class Fold:
     beside: tuple[TrainedNetwork, ...] = ()
     imputation: ImputationModel | None = None
     inclusion: Inclusion | None = None
+
+    def condensed(self) -> Fold:
+        """The same with a history that shows its course, for files that are to be small.
+
+        At most 100 epochs of each start, evenly, in single precision; and without the covariates'
+        probabilities, whose means are in the table of the selection.
+        """
+        starts = [name for name in ("start", "stage") if name in self.trace]
+        place = self.trace.groupby(starts).cumcount()
+        last = self.trace.groupby(starts).cumcount(ascending=False)
+        step = -(-(place + last + 1) // _MOST_EPOCHS)
+        thin = self.trace[(place % step == 0) | (last == 0)]
+        numbers = thin.select_dtypes("floating").columns
+        trace = thin.astype(dict.fromkeys(numbers, np.float32)).reset_index(drop=True)
+        return replace(self, trace=trace, inclusion=None)
 
     @property
     def repetition(self) -> int:

@@ -114,13 +114,15 @@ class Encoder:
             return self._entry({"type": "sparse", "parts": self.encode(parts)})
         return self._object(value)
 
-    def _object(self, value: object) -> dict[str, Any]:
+    def _object(self, value: Any) -> dict[str, Any]:
         name = name_of(value)
         kind = KINDS[name]
         if ALL in kind.rows and not self._with_data:
             return _withheld(None)
         if kind.by_json:
-            return self._entry({"type": name, "json": value.to_json()})  # type: ignore[attr-defined]
+            return self._entry({"type": name, "json": value.to_json()})
+        if kind.condensed and not self._with_data:
+            value = value.condensed()
         fields = {
             field: self._row_field(item) if field in kind.rows else self.encode(item)
             for field, item in ingredients(value).items()

@@ -30,11 +30,14 @@ class Kind:
         object as a whole does.
     by_json : bool
         Whether it says by `to_json` what a file keeps of it, and `from_json` checks that.
+    condensed : bool
+        Whether it can say the same in less, by `condensed`, for files without their data.
     """
 
     home: str
     rows: tuple[str, ...] = ()
     by_json: bool = False
+    condensed: bool = False
 
 
 _WHOLE = (ALL,)
@@ -77,7 +80,7 @@ KINDS: dict[str, Kind] = {
     "Architecture": Kind("cstonet.settings.plan"),
     # Networks.
     "FittedNetworks": Kind("cstonet.crossfit.fitted"),
-    "Fold": Kind("cstonet.crossfit.fold"),
+    "Fold": Kind("cstonet.crossfit.fold", condensed=True),
     "Split": Kind("cstonet.network.training_data", ("marks",)),
     "Deal": Kind("cstonet.network.training_data", ("labels", "trainable")),
     "NetworkSpec": Kind("cstonet.network.spec"),

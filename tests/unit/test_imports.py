@@ -42,7 +42,7 @@ def test_a_fit_to_arrays_loads_only_what_it_needs():
     assert "cstonet._core" in loaded
     assert not loaded & {
         *("scipy.signal", "scipy.stats", "scipy.interpolate"),
-        *("statsmodels", "patsy", "tqdm", "cstonet.datasets"),
+        *("statsmodels", "patsy", "tqdm", "safetensors", "cstonet.datasets"),
     }
 
 

@@ -235,12 +235,12 @@ def test_a_field_that_is_not_known_yet_is_named(tmp_path):
 
 def test_a_field_that_an_older_version_did_not_have_takes_its_default(tmp_path):
     def older(content):
-        del entry(content, "Fold")["fields"]["inclusion"]
+        del entry(content, "Fold")["fields"]["beside"]
         del entry(content, "FitRecord")["fields"]["warnings"]
 
     loaded = cs.load(rewritten(tmp_path, older))
     assert loaded.warnings == ()
-    assert loaded.networks.folds[0].inclusion is None
+    assert loaded.networks.folds[0].beside == ()
 
 
 def test_a_class_outside_the_list_is_not_made(tmp_path):
