@@ -43,6 +43,29 @@ class Call:
             return f"cs.CausalStoNet(y, treat, X).fit({', '.join(words)})"
         return f"cs.fit({self.formula!r}, data, {', '.join(words)})"
 
+    def to_json(self) -> dict[str, Any]:
+        """The call as plain values, for a file: what would be written of the arguments."""
+        texts = {name: _written(name, value) for name, value in self.arguments.items()}
+        return {"formula": self.formula, "arguments": texts}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Call:
+        """The call that :meth:`to_json` described."""
+        formula, texts = saved["formula"], saved["arguments"]
+        return cls(
+            None if formula is None else str(formula),
+            {str(name): _Text(text) for name, text in texts.items()},
+        )
+
+
+class _Text(str):
+    """A value of which only the text is left: that of a fit from a file."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def _written(name: str, value: Any) -> str:
     simple = isinstance(value, str | int | float | bool | None)

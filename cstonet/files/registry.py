@@ -50,6 +50,7 @@ KINDS: dict[str, Kind] = {
     "MediationResults": Kind("cstonet.analyses.mediation.results"),
     "FitRecord": Kind("cstonet.analyses.results"),
     "Recipe": Kind("cstonet.analyses.recipe"),
+    "Call": Kind("cstonet.analyses.recipe", by_json=True),
     "ArmsAnalysis": Kind("cstonet.analyses.arms.analysis"),
     "DoseAnalysis": Kind("cstonet.analyses.doses.analysis"),
     "MediationAnalysis": Kind("cstonet.analyses.mediation.analysis"),
