@@ -141,7 +141,7 @@ class Plots:
         fold: int | None = None,
         *,
         start: int | None = None,
-        least: float = 0.1,
+        least: float | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """A fitted network: covariates, hidden units, treatment and outcome, and its weights.
@@ -155,9 +155,11 @@ class Plots:
             Which fold, as in `trace`; by default the one with the network of smallest BIC.
         start : int, optional
             Which start of it; by default the one of smallest BIC.
-        least : float
+        least : float, optional
             Share of the largest weight of its layer that a weight must have to be drawn; 0 draws
-            all that were kept. Units without a path of such weights are left out.
+            all that were kept. By default a tenth, or more where lines would be too many, and
+            always the strongest path of every covariate to the treatment and to the outcome. Units
+            without a path of such weights are left out.
         ax : Axes, optional
             Where to draw.
         """
@@ -168,12 +170,12 @@ class Plots:
         networks: Any,
         fold: int | None,
         start: int | None,
-        least: float,
+        least: float | None,
         ax: Axes | None,
         outcomes: Mapping[int, tuple[str, ...]] | None = None,
     ) -> Axes:
         """Draw one of several networks; `outcomes` are the names of its last units by fold."""
-        if not is_real(least) or not 0 <= least <= 1:
+        if least is not None and (not is_real(least) or not 0 <= least <= 1):
             raise OptionError(f"least must lie between 0 and 1, not {least!r}")
         net = chosen_network(networks, fold, start)
         ends = None if outcomes is None else outcomes[net.fold]
@@ -272,7 +274,7 @@ class UnitPlots(Plots):
         if contrast is None:
             return f"effect on {outcome}"
         b, a = (shortened(level, 12) for level in contrast)
-        return f"effect on {outcome}, {b} – {a}"
+        return f"effect on {outcome}\n{b} – {a}"
 
     def _unit_effects(self, contrast: Contrast | None, alpha: float | None) -> pd.DataFrame:  # noqa: ARG002
         """`estimate` of every unit; where there are intervals and a level, `lower` and `upper`."""

@@ -23,6 +23,7 @@ from cstonet.plotting.style import (
     reference_line,
     rows_height,
     rows_named,
+    shortened,
 )
 from cstonet.reporting.numbers import count
 
@@ -69,7 +70,7 @@ def love_plot(table: pd.DataFrame, *, measure: str, most: int = 30, ax: Axes | N
         label(part, x=measure)
         if contrasts > 1:
             column = str(table.columns[2 * k])
-            heading(part, column[column.index("[") + 1 : -1].replace("-", " – ", 1))
+            heading(part, shortened(column[column.index("[") + 1 : -1], 40))
     legend_above(ax, handles=parts[0].lines[-2:], lifted=contrasts > 1, right=True)
     if len(table) > len(names):
         shown = f"{len(names)} of {count(len(table))} covariates"

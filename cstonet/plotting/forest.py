@@ -122,7 +122,7 @@ def forest(
         for k, name in enumerate(series):
             colour, mark = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
             ax.plot([], [], mark, color=colour, markersize=4.0, linestyle="-", label=name)
-        legend_above(ax, columns=len(series) if len(series) < 4 else 2)
+        legend_above(ax, room=width)
     return ax
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Widths of the thickest line, and the radius of a unit's dot, in points.
 _WIDEST, _DOT = 2.6, 4.0
+# Without a wish: share of its layer's largest that a weight must have, and most lines of a layer.
+_LEAST, _MOST = 0.1, 60
 # Rounds in which units are moved towards what they are joined with.
 _ROUNDS = 12
 # Room at both sides, in distances between layers.
@@ -54,28 +56,75 @@ class Diagram:
     weights: tuple[FloatArray, ...]
     visible: tuple[tuple[str, ...], ...]
 
-    def strong(self, least: float) -> tuple[NDArray[np.bool_], ...]:
-        """Weights to be drawn: those of at least a share of the layer's largest, on a whole path.
+    def drawn(self, least: float | None) -> tuple[NDArray[np.bool_], ...]:
+        """Weights to be drawn, those that lie on a whole path from a covariate to a visible unit.
 
-        A path leads from a covariate to a visible unit. The treatment is observed: paths end
-        there, and new ones begin.
+        The treatment is observed: paths end there, and new ones begin.
+
+        Parameters
+        ----------
+        least
+            Share of the largest weight of its layer that a weight must have. None: a tenth, or
+            more where lines would be too many; the strongest path of every covariate to the
+            treatment, and to the outcome, is drawn in any case.
         """
-        keep = [(w != 0) & (np.abs(w) >= least * np.abs(w).max(initial=0.0)) for w in self.weights]
-        reached = np.ones(len(self.inputs), dtype=bool)
-        for mask, names in zip(keep, self.visible, strict=True):
+        large = [self._large(np.abs(weights), least) for weights in self.weights]
+        masks = self._whole_paths(large)
+        if least is None:
+            for layer, names in enumerate(self.visible):
+                if names:
+                    for mask, strongest in zip(masks, self._strongest_paths(layer), strict=False):
+                        mask |= strongest
+        return tuple(masks)
+
+    def _large(self, sizes: FloatArray, least: float | None) -> NDArray[np.bool_]:
+        """Weights of one layer that are large enough."""
+        threshold = (_LEAST if least is None else least) * sizes.max(initial=0.0)
+        if least is None and sizes.size > _MOST:
+            threshold = max(threshold, np.partition(sizes, -_MOST, axis=None)[-_MOST])
+        large: NDArray[np.bool_] = (sizes > 0) & (sizes >= threshold)
+        return large
+
+    def _whole_paths(self, masks: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
+        """Of these weights, those that are reached, and lead on."""
+        reached: NDArray[np.bool_] = np.ones(len(self.inputs), dtype=bool)
+        for mask, names in zip(masks, self.visible, strict=True):
             mask &= reached[:, None]
-            reached = mask.any(axis=0)
+            reached = np.asarray(mask.any(axis=0))
             reached[len(reached) - len(names) :] = True
-        needed = np.ones(keep[-1].shape[1], dtype=bool)
-        for mask, names in zip(reversed(keep), reversed(self.visible), strict=True):
+        needed: NDArray[np.bool_] = np.ones(masks[-1].shape[1], dtype=bool)
+        for mask, names in zip(reversed(masks), reversed(self.visible), strict=True):
             needed[len(needed) - len(names) :] = True
             mask &= needed
-            needed = mask.any(axis=1)
-        return tuple(keep)
+            needed = np.asarray(mask.any(axis=1))
+        return masks
+
+    def _strongest_paths(self, last: int) -> list[NDArray[np.bool_]]:
+        """For every covariate the path of largest product to a visible unit of layer `last`.
+
+        Paths pass through latent units only.
+        """
+        sizes = [np.abs(weights) for weights in self.weights[: last + 1]]
+        # What a unit's best way onwards weighs; that of a visible one at the end is one.
+        onwards = np.zeros(sizes[-1].shape[1])
+        onwards[len(onwards) - len(self.visible[last]) :] = 1.0
+        steps: list[NDArray[np.int64]] = []
+        for layer in range(last, -1, -1):
+            ways = sizes[layer] * onwards
+            steps.append(ways.argmax(axis=1))
+            onwards = ways.max(axis=1)
+            if layer > 0:
+                onwards[len(onwards) - len(self.visible[layer - 1]) :] = 0.0
+        paths = [np.zeros(size.shape, dtype=bool) for size in sizes]
+        at = np.flatnonzero(onwards > 0)
+        for path, step in zip(paths, reversed(steps), strict=True):
+            path[at, step[at]] = True
+            at = step[at]
+        return paths
 
 
 def network_diagram(
-    diagram: Diagram, *, least: float = 0.1, title: str = "", ax: Axes | None = None
+    diagram: Diagram, *, least: float | None = None, title: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw a network: covariates at the left, the outcome at the right, the treatment on its way.
 
@@ -84,13 +133,13 @@ def network_diagram(
     diagram
         The network.
     least
-        Share of the largest weight of its layer that a weight must have to be drawn.
+        Which weights are large enough, see :meth:`Diagram.drawn`.
     title
         Which network it is.
     ax
         Where to draw; None: a new figure.
     """
-    lines = diagram.strong(least)
+    lines = diagram.drawn(least)
     shown = _shown_units(diagram, lines)
     tallest = max(len(units) for units in shown)
     ax = canvas(ax, PAGE, min(max(2.4, 0.6 + 0.19 * tallest), 8.0))
@@ -244,7 +293,7 @@ def _explain(ax: Axes, diagram: Diagram, lines: Sequence[NDArray[np.bool_]], tit
     said = f"{title}; " if title else ""
     literal(
         ax.annotate(
-            f"{said}{count(drawn)} of {count(kept)} kept weights, the largest of their layers",
+            f"{said}{count(drawn)} of {count(kept)} kept weights are drawn",
             (0.0, 0.0),
             xycoords="axes fraction",
             xytext=(0, -4),

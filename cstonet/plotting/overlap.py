@@ -77,7 +77,7 @@ def propensity_histograms(
     edges = _edges(propensity[:, list(shown)])
     for part, code, limits in zip(parts, shown, bounds, strict=True):
         _mirrored(part, propensity[:, code], edges, treatment, weights, levels, code, limits)
-        what = f"P({shortened(treatment_name)} = {shortened(levels[code])} | x)"
+        what = f"P({shortened(treatment_name, 14)} = {shortened(levels[code], 14)} | x)"
         if len(shown) == 1:
             label(part, x=f"propensity {what}", y="density")
             legend_above(part)
@@ -86,7 +86,7 @@ def propensity_histograms(
             label(part, y="density")
     if len(shown) > 1:
         label(parts[-1], x="propensity")
-        legend_above(ax, handles=_arm_patches(treatment, levels), columns=2, lifted=True)
+        legend_above(ax, handles=_arm_patches(treatment, levels), lifted=True)
     return ax
 
 
@@ -109,7 +109,7 @@ def _arm_patches(treatment: IntArray, levels: Sequence[object]) -> list[Patch]:
 
 
 def _arm(level: object, size: int) -> str:
-    return f"{shortened(level)} (n = {count(int(size))})"
+    return f"{shortened(level, 20)} (n = {count(int(size))})"
 
 
 def _mirrored(
@@ -215,8 +215,7 @@ def dose_weights(
         )
     ax.margins(x=0.02)
     label(ax, x=dose_name, y="weight of a unit")
-    said = f"effective number of units, of {n} in each fifth"
-    ax.set_title(said, loc="left", fontsize=SMALL, color=MUTED, pad=11.0)
+    heading(ax, f"effective number of units, of {n} in each fifth", lifted=True, size=SMALL)
     if bounded.any():
         ax.legend(loc="lower right", frameon=False, fontsize=SMALL)
     return ax

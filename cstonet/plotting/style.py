@@ -124,9 +124,10 @@ def label(ax: Axes, x: str | None = None, y: str | None = None) -> None:
         literal(ax.yaxis.label).set_text(y)
 
 
-def heading(ax: Axes, text: str) -> None:
-    """What a panel is about, above it at the left."""
-    literal(ax.set_title(text, loc="left", fontsize=TEXT, color=INK, pad=3.0))
+def heading(ax: Axes, text: str, *, lifted: bool = False, size: float = TEXT) -> None:
+    """What a panel is about, above it at the left; lifted if a line of text is between them."""
+    pad = 11.0 if lifted else 3.0
+    literal(ax.set_title(text, loc="left", fontsize=size, color=INK, pad=pad))
 
 
 def shortened(name: object, longest: int = _LONGEST) -> str:
@@ -169,7 +170,7 @@ def legend_above(
     ax: Axes,
     *,
     handles: Sequence[Artist] | None = None,
-    columns: int = 4,
+    room: float = COLUMN,
     lifted: bool = False,
     right: bool = False,
 ) -> None:
@@ -181,8 +182,8 @@ def legend_above(
         The picture.
     handles
         What to name; None: all that has a label.
-    columns
-        Names beside each other.
+    room
+        Inches that it may be wide; what does not fit goes below.
     lifted
         Whether room is left for the heading of a panel.
     right
@@ -195,7 +196,7 @@ def legend_above(
         handles=list(handles),
         loc="lower right" if right else "lower left",
         bbox_to_anchor=(1.0 if right else 0.0, 1.0),
-        ncols=columns,
+        ncols=_columns_in([str(handle.get_label()) for handle in handles], room),
         frameon=False,
         fontsize=SMALL,
         borderaxespad=1.8 if lifted else 0.2,
@@ -206,6 +207,16 @@ def legend_above(
     )
     for text in legend.get_texts():
         literal(text)
+
+
+def _columns_in(labels: Sequence[str], room: float) -> int:
+    """How many names of a legend stand beside each other in so many inches."""
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        widest = [max(map(len, labels[k : k + rows])) for k in range(0, len(labels), rows)]
+        if sum(0.36 + 0.055 * letters for letters in widest) < room - 0.4:
+            return columns
+    return 1
 
 
 def percent(alpha: float) -> str:

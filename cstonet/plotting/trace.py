@@ -57,7 +57,8 @@ def training_trace(
             reference_line(part, epochs[start] - 0.5, dashed=True)
         _limits(part, lines)
         part.set_xlim(1, max(len(epochs), 2))
-        heading(part, name)
+        # The names of the stages stand between the first panel and its heading.
+        heading(part, name, lifted=part is parts[0] and len(starts) > 1)
         if part is not parts[-1]:
             part.tick_params(labelbottom=False)
     if len(starts) > 1:
@@ -78,17 +79,17 @@ def _limits(ax: Axes, values: np.ndarray) -> None:
 
 
 def _name_stages(ax: Axes, epochs: np.ndarray, stages: np.ndarray, starts: np.ndarray) -> None:
-    """Number of each stage, at the top of its part."""
+    """Number of each stage, above its part."""
     ends = np.append(starts[1:], len(epochs))
     for start, end in zip(starts, ends, strict=True):
         ax.annotate(
             f"stage {stages[start] + 1}",
             (epochs[start:end].mean(), 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(0, -2),
+            xytext=(0, 1),
             textcoords="offset points",
             ha="center",
-            va="top",
+            va="bottom",
             fontsize=SMALL,
             color=MUTED,
         )

@@ -28,7 +28,7 @@ class MediationPlots(ComparedArmsPlots):
         *,
         model: Network = "outcome",
         start: int | None = None,
-        least: float = 0.1,
+        least: float | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """A fitted network: of treatment and outcome, or of the mediators.

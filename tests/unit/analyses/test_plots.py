@@ -55,6 +55,16 @@ def three(fit_quickly):
 
 
 @pytest.fixture(scope="module")
+def long_named(options):
+    simulation = cs.datasets.three_arms(n=400, p=6, seed=3)
+    data = simulation.data.rename(columns=lambda name: f"{name} in the year before $$ enrolment")
+    outcome, treatment = data.columns[:2]
+    levels = data[treatment].map(lambda level: f"{level} dose of the newer drug")
+    model = cs.CausalStoNet(data[outcome], levels, data.iloc[:, 2:])
+    return model.fit(options=options, seed=1, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
 def doses(fit_quickly):
     simulation = cs.datasets.dose_curve(n=300, p=6, seed=3)
     return fit_quickly(simulation.formula, simulation.data)
@@ -80,6 +90,22 @@ def test_every_picture_of_every_analysis(fit, picture, ax, request):
     assert getattr(results.plot, picture)(ax=ax) is ax
     ax.figure.canvas.draw()
     assert picture in repr(results.plot)
+
+
+@pytest.mark.parametrize(
+    "picture", ["effects", "overlap", "balance", "cate", "selection", "network", "trace"]
+)
+def test_nothing_is_cut_off(long_named, picture):
+    """Names of covariates, of levels and of the outcome that no column has room for."""
+    figure = getattr(long_named.plot, picture)().figure
+    figure.canvas.draw()
+    left, bottom, right, top = figure.get_tightbbox().extents
+    width, height = figure.get_size_inches()
+    assert left > -0.01
+    assert bottom > -0.01
+    assert right < width + 0.01
+    assert top < height + 0.01
+    assert width <= 7.0
 
 
 def test_effects_are_the_contrasts_of_params(three, ax):
@@ -147,8 +173,8 @@ def test_effects_of_units(binary, three, ax):
     other = three.plot.cate(contrast=("high", "low"))
     (units,) = (line for line in other.lines if line.get_label() == "unit")
     np.testing.assert_array_equal(units.get_ydata(), np.sort(three.cate(contrast=("high", "low"))))
-    assert other.get_ylabel() == "effect on y, high – low"
-    assert three.plot.cate().get_ylabel() == "effect on y, low – placebo"
+    assert other.get_ylabel() == "effect on y\nhigh – low"
+    assert three.plot.cate().get_ylabel() == "effect on y\nlow – placebo"
 
 
 def test_effects_along_a_column(binary, ax):

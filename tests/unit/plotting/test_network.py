@@ -24,16 +24,40 @@ def diagram():
 
 
 def test_only_whole_paths_of_large_weights(diagram):
-    first, second, last = diagram.strong(0.0)
+    first, second, last = diagram.drawn(0.0)
     # All that were kept, but for what leads to a unit from which nothing goes on.
     np.testing.assert_array_equal(first, [[1, 0, 0], [0, 1, 0], [0, 0, 0]])
     np.testing.assert_array_equal(second, [[1, 0], [0, 1], [0, 0]])
     np.testing.assert_array_equal(last, [[1], [1]])
     # Of the largest of each layer, those on a path: sex has none to the treatment any more.
-    first, second, last = diagram.strong(0.6)
+    first, second, last = diagram.drawn(0.6)
     assert not first.any()
     assert not second.any()
     np.testing.assert_array_equal(last, [[0], [1]])
+
+
+def test_every_covariate_keeps_its_strongest_paths():
+    """Two hidden layers, the second with the treatment; weak covariates are not left out."""
+    rng = np.random.default_rng(4)
+    shapes = ((12, 10), (10, 9), (9, 1))
+    weights = [rng.normal(size=shape) for shape in shapes]
+    weights[0][3] *= 1e-6
+    diagram = Diagram(tuple("abcdefghijkl"), tuple(weights), ((), ("treat",), ("y",)))
+    masks = diagram.drawn(None)
+    a, b, c = (np.abs(w) for w in weights)
+    for x in range(12):
+        to_treatment = int((a[x] * b[:, 8]).argmax())
+        assert masks[0][x, to_treatment]
+        assert masks[1][to_treatment, 8]
+        through = a[x][:, None] * b[:, :8] * c[:8, 0]
+        first, second = np.unravel_index(through.argmax(), through.shape)
+        assert masks[0][x, first]
+        assert masks[1][first, second]
+        assert masks[2][second, 0]
+    # The sixty largest, and at most two more for each covariate.
+    assert 60 <= masks[0].sum() <= 60 + 24
+    kept = a[masks[0]]
+    assert np.sort(kept)[-60:].min() >= np.partition(a, -60, axis=None)[-60]
 
 
 def test_diagram(diagram, ax):
@@ -48,7 +72,7 @@ def test_diagram(diagram, ax):
     np.testing.assert_array_equal([s[:, 0] for s in positive.get_segments()], [[0, 1]])
     texts = [text.get_text() for text in ax.texts]
     assert texts[:-1] == ["age", "sex", "treat", "y"]  # nothing leads from idle anywhere
-    assert texts[-1] == "fold 1; 6 of 7 kept weights, the largest of their layers"
+    assert texts[-1] == "fold 1; 6 of 7 kept weights are drawn"
     named = {text.get_text(): text.xy for text in ax.texts[:-1]}
     assert (named["treat"][0], named["y"]) == (2, (3, 0.5))
     # Lines begin and end at units.

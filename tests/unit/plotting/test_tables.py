@@ -84,7 +84,7 @@ def test_love_plot_of_several_contrasts_and_of_infinite_differences(ax):
     love_plot(table, measure="difference", ax=ax)
     left, right = ax.child_axes
     assert names(left) == ["constant", "x"]
-    assert [part.get_title(loc="left") for part in (left, right)] == ["b – a", "c – a"]
+    assert [part.get_title(loc="left") for part in (left, right)] == ["b-a", "c-a"]
     before = left.lines[-2].get_xdata()
     assert np.isfinite(before).all()
     assert before[0] > 0.5  # beyond every finite one, and within the picture
