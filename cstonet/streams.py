@@ -27,6 +27,8 @@ class Stream(IntEnum):
     SEARCH_ROWS = 8
     BACKBONE = 9
     MIXTURE = 10
+    YARDSTICKS = 21
+    PLACEBO = 22
 
     def generator(self, *words: int) -> np.random.Generator:
         """The generator of this purpose for a seed and further words."""

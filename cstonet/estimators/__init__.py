@@ -9,6 +9,7 @@ from cstonet.estimators.imputations import (
     pooled_effects,
 )
 from cstonet.estimators.leading import led_by
+from cstonet.estimators.linear_omission import LinearOmission
 from cstonet.estimators.mediation import (
     MediationEffects,
     MediationNuisances,
@@ -53,6 +54,7 @@ __all__ = [
     "TARGETS",
     "estimate_target",
     "led_by",
+    "LinearOmission",
     "MediationNuisances",
     "MediationEffects",
     "mediation_scores",

@@ -35,6 +35,7 @@ from cstonet.estimators.nuisances import (
     Nuisances,
     arm_weights,
     inverse_probability_residuals,
+    over_probability,
 )
 from cstonet.estimators.unit_blocks import UnitBlock, unit_blocks
 from cstonet.estimators.variance import WeightSpread
@@ -115,6 +116,65 @@ def total_weights(
         weights[units.rows] = part[:, 0]
     total: FloatArray = weights / (nuisances.n * look.share)
     return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regression:
+    """What an effect is made of at n units: what the outcome model leaves, and what weighs it.
+
+    The effect is linear in the outcome regression μ, E[g (μ_b - μ_a)] / E g, and so is E[α μ_A] for
+    one α, its Riesz representer.
+
+    Attributes
+    ----------
+    residual : (n,) float64
+        y_i - μ̂_A(x_i), linear terms included.
+    representer : (n,) float64
+        α: h(x_i) / p_b(x_i) for units that received b, -h(x_i) / p_a(x_i) for those of a, over E g.
+    moment : (n,) float64
+        What the effect makes of α in place of μ; its mean is that of α².
+    expected : (n,) float64
+        E[α² | x_i] by the propensities: a mean of α² without the noise of who received what.
+    share : (n,) float64
+        g_i / E g, of weighted mean one.
+    """
+
+    residual: FloatArray
+    representer: FloatArray
+    moment: FloatArray
+    expected: FloatArray
+    share: FloatArray
+
+
+def target_regression(
+    nuisances: Nuisances, target: Target, contrast: tuple[int, int], *, clip: Clip
+) -> Regression:
+    """Residuals and Riesz representer of an effect, see `estimate_target`.
+
+    The population of the ATO is taken as h describes it: g = h.
+    """
+    b, a = contrast
+    residual, representer, moment, expected, share = np.empty((5, nuisances.n))
+    linear = _FirstLook.at(nuisances, target, contrast, clip).linear
+    for units in unit_blocks(nuisances, clip, linear):
+        density, gradient = _tilt(units.propensity, target, b, a)
+        own = np.take_along_axis(gradient, units.treatment[:, None], axis=1)[:, 0]
+        own = density if target == "ATO" else own
+        mu = np.take_along_axis(units.mu, units.treatment[:, None], axis=1)[:, 0]
+        by_arm = over_probability(units.received, density[:, None], units.propensity)
+        inverse = 1 / units.propensity[:, b] + 1 / units.propensity[:, a]
+        residual[units.rows], share[units.rows] = units.y - mu, own
+        representer[units.rows] = by_arm[:, b] - by_arm[:, a]
+        moment[units.rows] = own * density * inverse
+        expected[units.rows] = density**2 * inverse
+    mean = float(np.mean(nuisances.unit_weights * share))
+    return Regression(
+        residual=residual,
+        representer=representer / mean,
+        moment=moment / mean**2,
+        expected=expected / mean**2,
+        share=share / mean,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

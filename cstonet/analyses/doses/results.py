@@ -43,6 +43,8 @@ from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
     from cstonet.analyses.doses.plots import DosePlots
+    from cstonet.analyses.strength import Benchmarks
+    from cstonet.reporting.sensitivity import Sensitivity
     from cstonet.reporting.summary import SummaryParts
 
 
@@ -301,6 +303,44 @@ class DoseResults(CausalResults):
         index = self._index(data)
         prediction = self._at(data, self._in_range(self._received(data))[:, None])
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
+
+    def sensitivity(
+        self,
+        name: str | None = None,
+        *,
+        benchmarks: Benchmarks = True,
+        alpha: float = 0.05,
+        n_jobs: int = -1,
+        progress: object = None,
+    ) -> Sensitivity:
+        """How strong an omitted confounder would have to be to change the conclusion.
+
+        Bounds of Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022), see
+        :mod:`cstonet.estimators.omitted_variables`.
+
+        Parameters
+        ----------
+        name : str, optional
+            "AME".
+        benchmarks : bool or "refit"
+            How strong an omitted confounder is that matters as much as each selected covariate: by
+            penalised regressions of outcome and dose with and without it
+            (:mod:`cstonet.analyses.strength`), which compare ν² as if the dose were homoscedastic;
+            "refit" repeats the fit without it; False: none.
+        alpha : float
+            One minus the level of confidence limits and of `robustness_value_ci`, two-sided.
+        n_jobs, progress
+            Of refits, see :meth:`cstonet.CausalStoNet.fit`.
+
+        Returns
+        -------
+        Sensitivity
+            `robustness_value`, `robustness_value_ci`, `benchmarks`, `bounds`; print it.
+        """
+        from cstonet.analyses.doses.sensitivity import dose_sensitivity
+
+        self.effect(name, alpha=alpha)  # or the error that says what there is
+        return dose_sensitivity(self, benchmarks, alpha, n_jobs, progress)
 
     def overlap(self) -> pd.DataFrame:
         """Could others have had these doses? See `cstonet.analyses.doses.diagnostics.overlap`."""

@@ -57,6 +57,11 @@ class MediationResults(ComparedArms):
             "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
             "the formula without its mediators and with treatment='continuous'"
         ),
+        "sensitivity": (
+            "the bounds for omitted confounders know a treatment and an outcome, not what "
+            "confounds the mediators. Fit the formula without its mediators: its ATE is the total "
+            "effect, and has sensitivity()"
+        ),
         "test_equal_arms": (
             "a mediation fit has no arms to compare; wald_test('TE = 0') tests that the treatment "
             "has no effect, wald_test('NDE = 0, NIE = 0') that it has neither kind."

@@ -11,7 +11,12 @@ import pytest
 import cstonet as cs
 from cstonet.analyses.mediation.networks import HELD_WITHOUT_TEST
 from cstonet.analyses.mediation.results import MediationResults
-from cstonet.errors import NotAvailableError, OptionError, UncertainShareWarning
+from cstonet.errors import (
+    NotAvailableError,
+    NotOfThisFitError,
+    OptionError,
+    UncertainShareWarning,
+)
 from cstonet.estimators import estimate_mediation
 
 # An interval of this level misses once in 16 000 fits.
@@ -205,3 +210,8 @@ def test_mediators_that_do_nothing(draw, fit_well):
     assert 0 < res.bse["NIE"] < 0.2  # the test could see an effect of the usual size
     assert abs(res.params["NDE"] - 0.5) < FAR * res.bse["NDE"]
     assert (np.abs(res.mediators["indirect"]) < FAR * res.mediators["indirect_se"]).all()
+
+
+def test_sensitivity_of_a_mediation_is_that_of_the_fit_without_mediators(fitted):
+    with pytest.raises(NotOfThisFitError, match="without its mediators"):
+        fitted.sensitivity()
