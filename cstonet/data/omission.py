@@ -110,4 +110,4 @@ def _gaps_left(gaps: CovariateGaps | None, kept: list[int]) -> CovariateGaps | N
         for variable in gaps.variables
         if all(j in number for j in variable.columns)
     )
-    return CovariateGaps(gaps.mechanism, variables) if variables else None
+    return CovariateGaps.of(gaps.mechanism, variables) if variables else None
