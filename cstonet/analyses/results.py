@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -100,7 +101,7 @@ class CausalResults(Exported, ABC):
     _elsewhere: ClassVar[Mapping[str, str]] = {}
     # Cached properties that say of the rows what its texts and predictions ask for: a file that
     # does not hold the rows holds these.
-    facts: ClassVar[tuple[str, ...]] = ()
+    facts: ClassVar[tuple[str, ...]] = ("in_memory",)
 
     def __init__(self, record: FitRecord, effects: Effects) -> None:
         super().__init__(effects, record.design.outcome_name, record.plan.seed)
@@ -128,6 +129,11 @@ class CausalResults(Exported, ABC):
     def nobs(self) -> int:
         """Number of units."""
         return len(self.design.y)
+
+    @cached_property
+    def in_memory(self) -> bool:
+        """Whether the covariates were in memory, not on the workers of a cluster."""
+        return not is_partitioned(self.design.X)
 
     @property
     def influence(self) -> pd.DataFrame:
@@ -262,7 +268,7 @@ class CausalResults(Exported, ABC):
 
     def _check_in_memory(self, wish: str) -> None:
         """Raise NotAvailableError if the covariates are on the workers of a cluster."""
-        if is_partitioned(self.design.X):
+        if not self.in_memory:
             raise NotAvailableError(
                 f"{wish} is not available for a fit to a Dask DataFrame, whose covariates are not "
                 "in memory. Fit again to the columns that matter, with data[[...]].compute()."

@@ -17,15 +17,22 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from cstonet.errors import FileFormatError, FilePathError, NotEnoughMemoryError
+from cstonet.errors import (
+    FileFormatError,
+    FilePathError,
+    NotAvailableError,
+    NotEnoughMemoryError,
+)
 from cstonet.memory import available_bytes
 
 METADATA, ARRAYS = "metadata.json", "arrays.safetensors"
 # Bytes that may be unpacked whatever the size of the file, and how much larger than their packed
 # form bytes beyond these may be. What packs better than this is stored as it is.
 _ALWAYS, _MOST_PACKED = 2**20, 100
-# Bytes of the JSON part: room for the names of millions of covariates.
-_MOST_METADATA = 2**28
+# Bytes of the JSON part: room for the names of more than a million covariates.
+_MOST_METADATA = 2**26
+# Bytes of memory that a byte may need at worst: an empty list in the JSON part; copies of arrays.
+_NEEDED = {METADATA: 24, ARRAYS: 3}
 # A date that every file has: the same fit gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _ENCRYPTED = 0x1  # flag of a member
@@ -50,7 +57,11 @@ def write_archive(path: Path, metadata: bytes, arrays: bytes) -> None:
     ------
     FilePathError
         If there is no such folder, the path is a folder, or the disk refuses.
+    NotAvailableError
+        If the metadata are more than would be read again.
     """
+    if len(metadata) > _MOST_METADATA:
+        raise NotAvailableError("The fit has more names and levels than a file can hold.")
     if path.is_dir():
         raise FilePathError(f"{str(path)!r} is a folder: name a file in it, such as 'fit.cst'.")
     if not path.parent.is_dir():
@@ -121,7 +132,8 @@ def _unpack(path: Path, file: IO[bytes]) -> tuple[bytes, bytes]:
             for member in members:
                 _check_member(path, member, os.fstat(file.fileno()).st_size)
             room = available_bytes()
-            if room is not None and sum(member.file_size for member in members) > room // 2:
+            needed = sum(_NEEDED[member.filename] * member.file_size for member in members)
+            if room is not None and needed > room:
                 raise NotEnoughMemoryError(
                     f"{str(path)!r} needs more memory than there is: load it on a larger machine."
                 )

@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.data.matrix import is_partitioned
 from cstonet.errors import FileFormatError, NewerFileError, NotAvailableError, NotEnoughMemoryError
 from cstonet.files.archive import read_archive, write_archive
 from cstonet.files.codec import Decoder, Encoder
@@ -27,7 +26,7 @@ def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) ->
     from safetensors.numpy import save as pack_arrays  # not at the top: only files need it
 
     name_of(results)  # refuses results of other makers before any work is done
-    if with_data and is_partitioned(results.design.X):
+    if with_data and not results.in_memory:
         raise NotAvailableError(
             "The rows of a fit to a Dask DataFrame are not in memory: save it without them, "
             "with_data=False."

@@ -41,9 +41,11 @@ class Scaling:
     limit: float
 
     def check(self, columns: int) -> None:
-        """Raise ValueError unless it is one of so many columns."""
+        """Raise ValueError unless it is one of so many columns, in finite numbers."""
         if self.center.shape != (columns,) or self.inverse_scale.shape != (columns,):
             raise ValueError(f"the scaling is not one of {columns} columns")
+        if not (np.isfinite(self.center).all() and np.isfinite(self.inverse_scale).all()):
+            raise ValueError("the scaling is not finite")
 
     def dataset(self, X: Matrix, pack_bytes: int) -> Covariates:
         """The covariates as the kernel reads them, or as their workers do, shape (n, p).

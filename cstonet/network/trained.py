@@ -75,13 +75,18 @@ class TrainedNetwork:
         )
 
     def check(self, covariates: int) -> None:
-        """Raise ValueError unless its parameters are those of its layers, on so many covariates."""
+        """Raise ValueError unless its parameters are finite and those of its layers.
+
+        Its inputs must be some of so many covariates.
+        """
         sources = (self.spec.inputs, *self.spec.units[:-1])
         shapes = list(zip(sources, self.spec.units, strict=True))
         if [w.shape for w in self.weights] != shapes or [m.shape for m in self.masks] != shapes:
             raise ValueError("a network's weights are not those of its layers")
         if [b.shape for b in self.biases] != [(units,) for units in self.spec.units]:
             raise ValueError("a network's biases are not those of its layers")
+        if not all(np.isfinite(values).all() for values in (*self.weights, *self.biases)):
+            raise ValueError("a network has weights that are not finite")
         inputs = self.inputs
         if inputs.shape != (self.spec.inputs,) or not np.isin(inputs, np.arange(covariates)).all():
             raise ValueError("a network reads covariates that are not there")

@@ -173,6 +173,18 @@ def test_copies_of_treatment_and_outcome_are_refused(client, simulation):
         cs.CausalStoNet.from_formula(simulation.formula, spread(copy))
 
 
+def test_a_fit_is_saved_without_its_rows(client, simulation, networks_alone, tmp_path):
+    results = cs.fit(simulation.formula, spread(simulation.data), options=networks_alone, seed=3)
+    results.save(tmp_path / "fit.cst")
+    loaded = cs.load(tmp_path / "fit.cst")
+    assert loaded.summary().as_text() == results.summary().as_text()
+    assert loaded.methods() == results.methods()
+    new = simulation.data.head(20)
+    assert loaded.cate(new).equals(results.cate(new))
+    with pytest.raises(errors.NotAvailableError, match="Dask DataFrame"):
+        results.save(tmp_path / "fit.cst", with_data=True)
+
+
 def test_what_partitions_cannot_do_is_named(client, simulation):
     frame = spread(simulation.data)
     for formula, message in (

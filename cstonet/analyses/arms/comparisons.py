@@ -15,7 +15,6 @@ from cstonet.analyses.arms.prediction import Prediction
 from cstonet.analyses.results import CausalResults, Data
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
-from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Arms
 from cstonet.errors import OptionError, UnseenLevelError
 from cstonet.estimators import Nuisances
@@ -31,7 +30,7 @@ class ComparedArms(CausalResults):
     """Results of a treatment with levels. Children say how new units are predicted."""
 
     design: Design[Arms]
-    facts: ClassVar[tuple[str, ...]] = ("arm_facts", "largest_imbalance")
+    facts: ClassVar[tuple[str, ...]] = (*CausalResults.facts, "arm_facts", "largest_imbalance")
 
     @property
     @abstractmethod
@@ -183,7 +182,7 @@ class ComparedArms(CausalResults):
     @cached_property
     def largest_imbalance(self) -> LargestImbalance | None:
         """The covariate that is balanced least after weighting; None if none is in memory."""
-        if is_partitioned(self.design.X) or not self.design.covariates:
+        if not self.in_memory or not self.design.covariates:
             return None
         return LargestImbalance.of(self.balance())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cstonet.analyses.arms.wording import clip_label, direction, leading_estimand, population
-from cstonet.data.matrix import is_partitioned
 from cstonet.estimators.support import COUNTERPART
 from cstonet.reporting.methods import (
     methods_text,
@@ -134,7 +133,7 @@ def _support_paragraph(results: ArmsResults) -> str:
             "no more than the slope of the doubly robust scores in these log-odds within it, plus "
             "two standard errors."
         )
-    if is_partitioned(results.design.X):
+    if not results.in_memory:
         text += _AT_HAND
     return text
 

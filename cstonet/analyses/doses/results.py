@@ -25,7 +25,6 @@ from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
-from cstonet.data.matrix import is_partitioned
 from cstonet.data.treatment import Dose
 from cstonet.errors import (
     DoseRangeError,
@@ -70,7 +69,7 @@ class DoseResults(CausalResults):
 
     design: Design[Dose]
     networks: FittedNetworks
-    facts: ClassVar[tuple[str, ...]] = ("dose_facts", "largest_imbalance")
+    facts: ClassVar[tuple[str, ...]] = (*CausalResults.facts, "dose_facts", "largest_imbalance")
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "propensity": (
             "a continuous treatment has a density instead of propensities. See overlap(); in "
@@ -108,7 +107,7 @@ class DoseResults(CausalResults):
 
         None if the covariates are not in memory.
         """
-        if is_partitioned(self.design.X):
+        if not self.in_memory:
             return None
         return LargestImbalance.of(self.balance())
 

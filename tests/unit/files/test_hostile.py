@@ -367,6 +367,30 @@ def test_arrays_that_are_none(tmp_path, arrays):
         cs.load(rewritten(tmp_path, arrays=arrays))
 
 
+def test_networks_that_are_not_finite_are_refused(tmp_path):
+    from safetensors.numpy import load, save
+
+    found = load(read_archive(FIT)[1])
+    place = entry(DOCUMENT, "TrainedNetwork")["fields"]["weights"][0]["array"]
+    found[str(place)] = np.full_like(found[str(place)], np.nan)
+    with pytest.raises(FileFormatError, match="not finite"):
+        cs.load(rewritten(tmp_path, arrays=save(found)))
+
+
+def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "_MOST_METADATA", 1000)
+    with pytest.raises(NotAvailableError, match="more names"):
+        write_archive(tmp_path / "fit.cst", b" " * 1001, b"")
+    with pytest.raises(FileFormatError, match="out of proportion"):
+        cs.load(FIT)
+
+
+def test_a_file_without_room_in_memory_is_named(monkeypatch):
+    monkeypatch.setattr(archive, "available_bytes", lambda: 10_000)
+    with pytest.raises(MemoryError, match="more memory than there is"):
+        cs.load(FIT)
+
+
 def test_arrays_of_other_shapes_do_not_reach_the_kernel(tmp_path):
     from safetensors.numpy import load, save
 

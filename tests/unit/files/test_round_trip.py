@@ -71,6 +71,23 @@ def test_predictions_and_texts_have_the_same_bits(fitted, kind, tmp_path, with_d
     assert loaded.trace.equals(exact)
 
 
+@pytest.mark.parametrize("kind", ["arms", "dose", "mediation"])
+def test_tables_and_pictures_need_no_rows(fitted, kind, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib", reason="needs the extra plot")
+    matplotlib.use("Agg")
+    results = fitted(kind)
+    loaded = stored(results, tmp_path)
+    for answer in ("tidy", "glance"):
+        assert getattr(loaded, answer)().equals(getattr(results, answer)())
+    assert loaded.to_json() == results.to_json()
+    assert str(cs.compare({"fit": loaded})) == str(cs.compare({"fit": results}))
+    for picture in ("effects", "selection", "network", "trace"):
+        assert getattr(loaded.plot, picture)().get_title() is not None
+    with pytest.raises(RowsNotSavedError):
+        loaded.plot.overlap()
+    matplotlib.pyplot.close("all")
+
+
 def test_rows_are_missed_by_name(fitted, kind, tmp_path):
     loaded = stored(fitted(kind), tmp_path)
     questions = [loaded.overlap, loaded.balance, loaded.cate, loaded.predict]
