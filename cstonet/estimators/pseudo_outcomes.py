@@ -17,18 +17,37 @@ from cstonet.estimators.nuisances import Clip, FloatArray, Nuisances
 from cstonet.estimators.unit_blocks import unit_blocks
 
 
-def effect_scores(nuisances: Nuisances, contrast: tuple[int, int], clip: Clip) -> FloatArray:
-    """Doubly robust score of every unit for the effect of one level against another.
+def arm_scores(nuisances: Nuisances, clip: Clip) -> FloatArray:
+    """Doubly robust score of every unit for its outcome under every level.
 
     Parameters
     ----------
     nuisances : Nuisances
         Data and (out-of-fold) nuisances of n units; where they have slopes, these are part of the
         outcome model.
-    contrast : (b, a)
-        Codes of the two levels.
     clip : float, or L of them
         Least propensities, see `clip_propensity`.
+
+    Returns
+    -------
+    (n, L) float64
+        Γ_ia, in the units of the outcome. Weights of the units are not in it.
+    """
+    scores = np.empty((nuisances.n, nuisances.n_levels))
+    for units in unit_blocks(nuisances, clip, linear_terms(nuisances, clip)):
+        scores[units.rows] = aipw_scores(units, units.propensity)
+    return scores
+
+
+def effect_scores(nuisances: Nuisances, contrast: tuple[int, int], clip: Clip) -> FloatArray:
+    """Doubly robust score of every unit for the effect of one level against another.
+
+    Parameters
+    ----------
+    nuisances, clip
+        See `arm_scores`.
+    contrast : (b, a)
+        Codes of the two levels.
 
     Returns
     -------
@@ -37,8 +56,6 @@ def effect_scores(nuisances: Nuisances, contrast: tuple[int, int], clip: Clip) -
         `Nuisances.unit_weights` is the average treatment effect of `estimate_effects`.
     """
     b, a = contrast
-    scores = np.empty(nuisances.n)
-    for units in unit_blocks(nuisances, clip, linear_terms(nuisances, clip)):
-        part = aipw_scores(units, units.propensity)
-        scores[units.rows] = part[:, b] - part[:, a]
-    return scores
+    scores = arm_scores(nuisances, clip)
+    difference: FloatArray = scores[:, b] - scores[:, a]
+    return difference
