@@ -1,4 +1,4 @@
-"""Calibration of predicted effects: do units with larger predictions have larger effects?
+"""Calibration of predicted effects: whether units with larger ones have larger effects.
 
 The best linear predictor of the effect given its out-of-fold prediction τ̂(x) (Chernozhukov,
 Demirer, Duflo and Fernández-Val 2018; grf's `test_calibration`) is
@@ -36,9 +36,7 @@ def within_folds(values: FloatArray, weights: FloatArray, fold: IntArray) -> Flo
     return np.where(varies[codes], centred, 0.0)
 
 
-def estimate_calibration(
-    nuisances: Nuisances, contrast: tuple[int, int], *, clip: Clip
-) -> Effects:
+def estimate_calibration(nuisances: Nuisances, contrast: tuple[int, int], *, clip: Clip) -> Effects:
     """Coefficients of the best linear predictor of effects.
 
     Parameters

@@ -76,7 +76,7 @@ def fold_statistics(
         own = fold == label
         groups = None if clusters is None else clusters[own]
         sums = cluster_sums(products[own, None], groups)[:, 0]
-        count = np.count_nonzero(weights[own]) if groups is None else len(sums)
+        count = int(np.count_nonzero(weights[own])) if groups is None else len(sums)
         variance = small_sample_factor(groups) * float(sums @ sums)
         if count < 2 or variance <= 0:
             continue

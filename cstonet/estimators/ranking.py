@@ -85,7 +85,8 @@ class Places:
         width = self.last - self.first
         # The antiderivative of -log(u) is u - u log(u).
         area = width - xlogy(self.last, self.last) + xlogy(self.first, self.first)
-        return np.divide(area, width, out=np.ones_like(width), where=width > 0) - 1.0
+        mean: FloatArray = np.divide(area, width, out=np.ones_like(width), where=width > 0)
+        return mean - 1.0
 
 
 def autoc_influence(scores: FloatArray, weights: FloatArray, places: Places) -> FloatArray:
@@ -105,7 +106,8 @@ def autoc_influence(scores: FloatArray, weights: FloatArray, places: Places) -> 
     total = np.bincount(tie, weights * scores, ties)
     mean = np.divide(total, mass, out=np.zeros(ties), where=mass > 0)
     last, owner = np.empty(ties), np.empty(ties, dtype=np.int64)
-    last[tie], owner[tie] = places.last, places.fold
+    last[tie] = places.last
+    owner[tie] = places.fold
     # The place u of the border after a tie counts with -log(u) times the step of the means there.
     # A weightless tie has no mean of its own and takes no part.
     heavy = np.flatnonzero(mass > 0)
@@ -117,14 +119,18 @@ def autoc_influence(scores: FloatArray, weights: FloatArray, places: Places) -> 
     # Sums run to the end of the unit's own fold.
     ends = np.concatenate([after, [0.0]])[np.searchsorted(owner, owner, side="right")]
     value = (places.log_weights() + 1) * (scores - mean[tie]) + (after - ends)[tie] - scores
-    size = np.bincount(places.fold, weights)
-    center = np.bincount(places.fold, weights * value) / np.where(size > 0, size, 1.0)
     # Folds count with their weights, which the unit moves as well.
-    gain = np.bincount(places.fold, weights * scores * places.log_weights())
-    gain = gain / np.where(size > 0, size, 1.0)
-    overall = float(gain @ size) / float(size.sum())
-    influence: FloatArray = weights * (value - center[places.fold] + gain[places.fold] - overall)
+    gain = scores * places.log_weights()
+    center = _fold_means(gain - value, weights, places.fold) - float(np.mean(weights * gain))
+    influence: FloatArray = weights * (value + center)
     return influence
+
+
+def _fold_means(values: FloatArray, weights: FloatArray, fold: IntArray) -> FloatArray:
+    """Weighted means of the values (n,) in the folds of the units, shape (n,)."""
+    size, total = np.bincount(fold, weights), np.bincount(fold, weights * values)
+    means = np.divide(total, size, out=np.zeros(len(total)), where=size > 0)
+    return np.asarray(means[fold])
 
 
 def estimate_toc(

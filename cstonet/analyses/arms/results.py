@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cstonet.analyses.arms.cautions import NOT_ESTIMABLE, not_estimable
 from cstonet.analyses.arms.curves import EffectCurves
 from cstonet.analyses.arms.methods import arms_methods
+from cstonet.analyses.arms.policy import TreatmentRules
 from cstonet.analyses.arms.ratios import Ratios
 from cstonet.analyses.arms.sensitivity import SensitivityOfArms
 from cstonet.analyses.arms.wording import leading_estimand
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
 
 
-class ArmsResults(EffectCurves, Ratios, SensitivityOfArms):
+class ArmsResults(EffectCurves, Ratios, SensitivityOfArms, TreatmentRules):
     """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters
