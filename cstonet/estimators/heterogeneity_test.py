@@ -9,6 +9,10 @@ S_k = Σ_{j≠k} s_j's_k, and every pair of folds counts twice. The correlation 
 repeat themselves less. So the statistic is Σ_k z_k / √(2 K), taken for standard normal: at most a
 little conservative. A pooled regression of all scores on all predictions ignores this, and mixes in
 that a fold with large scores is predicted by others with smaller ones.
+
+If all effects are the same, they are so under any weights. Units count with the overlap weights of
+the ATO, h = p_a p_b / (p_a + p_b), so that the scores of those who could hardly have received one
+of the levels do not decide.
 """
 
 from __future__ import annotations
@@ -101,23 +105,30 @@ def calibration_statistics(
 ) -> FloatArray:
     """Statistics of the folds (k,) for scores that grow with their predictions."""
     b, a = contrast
-    return fold_statistics(
-        effect_scores(nuisances, contrast, clip),
-        nuisances.mu[:, b] - nuisances.mu[:, a],
-        nuisances.unit_weights,
-        nuisances.fold,
-        nuisances.clusters,
-    )
+    return _statistics(nuisances, nuisances.mu[:, b] - nuisances.mu[:, a], contrast, clip)
 
 
 def autoc_statistics(nuisances: Nuisances, contrast: tuple[int, int], clip: Clip) -> FloatArray:
     """Statistics of the folds (k,) for an AUTOC above zero."""
     b, a = contrast
-    weights = nuisances.unit_weights
-    places = Places.of(nuisances.mu[:, b] - nuisances.mu[:, a], weights, nuisances.fold)
-    scores = effect_scores(nuisances, contrast, clip)
+    predicted = nuisances.mu[:, b] - nuisances.mu[:, a]
+    places = Places.of(predicted, nuisances.unit_weights, nuisances.fold)
+    return _statistics(nuisances, places.log_weights(), contrast, clip)
+
+
+def _statistics(
+    nuisances: Nuisances, direction: FloatArray, contrast: tuple[int, int], clip: Clip
+) -> FloatArray:
+    """Statistics of the folds (k,) for a direction (n,), with overlap weights."""
+    p_b, p_a = (nuisances.propensity[:, level] for level in contrast)
+    either = p_a + p_b
+    overlap = np.divide(p_a * p_b, either, out=np.zeros_like(either), where=either > 0)
     return fold_statistics(
-        scores, places.log_weights(), weights, nuisances.fold, nuisances.clusters
+        effect_scores(nuisances, contrast, clip),
+        direction,
+        nuisances.unit_weights * overlap,
+        nuisances.fold,
+        nuisances.clusters,
     )
 
 

@@ -42,8 +42,9 @@ class Heterogeneity:
     Notes
     -----
     P-values of "differential" and of the AUTOC come from a test that knows that folds teach each
-    other (:mod:`cstonet.estimators.heterogeneity_test`); they may be larger than estimate and
-    standard error suggest. Where predictions do not vary they are one.
+    other, and that counts units by their overlap (:mod:`cstonet.estimators.heterogeneity_test`);
+    they may be larger than estimate and standard error suggest. Where predictions do not vary they
+    are one.
     """
 
     contrast: str
@@ -79,8 +80,11 @@ class Heterogeneity:
 
     @property
     def pvalue(self) -> float:
-        """One-sided p-value of the hypothesis that predictions say nothing about effects."""
-        return float(self.calibration["pvalue"].to_numpy()[1])
+        """One-sided p-value of the hypothesis that predictions say nothing about effects.
+
+        That of the AUTOC: ranks do not let a few extreme predictions decide.
+        """
+        return self.autoc.pvalue
 
     @property
     def constant(self) -> bool:
@@ -108,7 +112,8 @@ class Heterogeneity:
         lines.append(_line("  AUTOC", [*rows[0], "", pvalue(autoc.pvalue)]))
         for share, cells in zip(shown["share"], rows[1:], strict=True):
             lines.append(_line(f"  first {100 * share:g} %", cells))
-        return "\n".join([*lines, "", self._verdict()])
+        note = "P-values allow for what folds learn from each other; the intervals do not."
+        return "\n".join([*lines, "", note, self._verdict()])
 
     def _verdict(self) -> str:
         """What it comes to, in a sentence."""

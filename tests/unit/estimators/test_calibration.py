@@ -80,6 +80,15 @@ def test_statistic_of_a_fold_by_hand():
         assert got[k] == pytest.approx(norm.isf(t.sf(student, 19)), rel=1e-9)
 
 
+def test_units_count_by_their_overlap(draw_nuisances):
+    _, nuisances = draw_nuisances(90, np.random.default_rng(9), weighted=True)
+    scores, predicted = effect_scores(nuisances, (1, 0), CLIP), np.diff(nuisances.mu)[:, 0]
+    weights = nuisances.unit_weights * nuisances.propensity.prod(axis=1)
+    expected = fold_statistics(scores, predicted, weights, nuisances.fold, None)
+    got = calibration_statistics(nuisances, (1, 0), CLIP)
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+
+
 def test_far_tails_stay_finite():
     scores = np.arange(2000.0)
     statistics = fold_statistics(scores, scores, np.ones(2000), np.arange(2000) % 2, None)

@@ -11,7 +11,11 @@ from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators import CrossFit
 from cstonet.estimators.calibration import estimate_calibration
-from cstonet.estimators.heterogeneity_test import calibration_statistics, combined_test
+from cstonet.estimators.heterogeneity_test import (
+    autoc_statistics,
+    calibration_statistics,
+    combined_test,
+)
 from cstonet.estimators.ranking import estimate_toc
 
 
@@ -31,7 +35,10 @@ def test_numbers_are_those_of_the_estimators(make_results):
     np.testing.assert_allclose(found.calibration["estimate"], calibration.estimates, rtol=1e-12)
     np.testing.assert_allclose(found.calibration["se"], calibration.standard_errors, rtol=1e-12)
     test = combined_test([calibration_statistics(results.nuisances, (1, 0), 0.01)])
-    assert found.pvalue == test.pvalue < 1e-4
+    assert found.calibration.loc["differential", "pvalue"] == test.pvalue < 1e-4
+    assert found.calibration.loc["differential", "statistic"] == test.statistic
+    test = combined_test([autoc_statistics(results.nuisances, (1, 0), 0.01)])
+    assert found.pvalue == found.autoc.pvalue == test.pvalue < 1e-4
     ranking = estimate_toc(results.nuisances, (1, 0), clip=0.01, shares=tuple(found.toc["share"]))
     np.testing.assert_allclose(found.toc["estimate"], ranking.estimates[1:], rtol=1e-12)
     assert found.autoc.estimate == pytest.approx(ranking.estimates[0], rel=1e-12)
@@ -43,7 +50,10 @@ def test_a_contrast_turned_round_ranks_the_other_way(make_results):
     results = make_results(n=400)
     forth, back = results.heterogeneity(), results.heterogeneity(contrast=(0, 1))
     assert back.contrast == "0 - 1"
-    assert back.pvalue == pytest.approx(forth.pvalue, rel=1e-9)
+    # The calibration is the same; the AUTOC looks at those who lose most.
+    forth_p, back_p = (one.calibration.loc["differential", "pvalue"] for one in (forth, back))
+    assert back_p == pytest.approx(forth_p, rel=1e-9)
+    assert back.autoc.estimate != pytest.approx(forth.autoc.estimate, rel=1e-3)
     np.testing.assert_allclose(
         back.calibration["estimate"], forth.calibration["estimate"], rtol=1e-9
     )
