@@ -216,6 +216,14 @@ class CovariateSpec:
                 found[columns[0]] = found.get(columns[0], ()) + places
         return found
 
+    def covariates_with_columns(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data: the covariates of all terms that it is part of, by number."""
+        found: dict[str, tuple[int, ...]] = {}
+        for _, places, columns in self._terms():
+            for name in columns:
+                found[name] = found.get(name, ()) + places
+        return found
+
     def _terms(self) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
         """Names of the terms, their covariates by number, the columns they are made of."""
         first = 0

@@ -17,7 +17,6 @@ from cstonet.data.columns import listing
 from cstonet.data.covariates import Block, CovariateSpec, NumericBlock
 from cstonet.data.design import Design, TreatmentT
 from cstonet.data.gaps import CovariateGaps
-from cstonet.data.matrix import is_partitioned
 from cstonet.errors import EmptyDataError, UnknownColumnError
 from cstonet.suggestions import did_you_mean
 
@@ -50,7 +49,7 @@ def named_covariates(spec: CovariateSpec, names: Sequence[str], what: str) -> tu
     UnknownColumnError
         If a name is none of these.
     """
-    terms, columns = spec.covariates_of_terms(), spec.covariates_of_columns()
+    terms, columns = spec.covariates_of_terms(), spec.covariates_with_columns()
     chosen: set[int] = set()
     for name in names:
         places = set(terms.get(name, ())) | set(columns.get(name, ()))
@@ -84,7 +83,7 @@ def without_covariates(design: Design[TreatmentT], places: Collection[int]) -> D
     blocks = tuple(block for own in design.spec.blocks for block in _what_is_left(own, names))
     return dataclasses.replace(
         design,
-        X=matrix[:, kept.tolist() if is_partitioned(matrix) else kept],
+        X=matrix[:, kept],
         covariates=tuple(design.covariates[j] for j in kept),
         spec=CovariateSpec(blocks, design.spec.source),
         gaps=_gaps_left(design.gaps, kept.tolist()),

@@ -12,13 +12,14 @@ from cstonet.analyses.arms.policy import TreatmentRules
 from cstonet.analyses.arms.ratios import Ratios
 from cstonet.analyses.arms.sensitivity import SensitivityOfArms
 from cstonet.analyses.arms.wording import leading_estimand
+from cstonet.analyses.placebo import PlaceboChecks
 
 if TYPE_CHECKING:
     from cstonet.analyses.arms.plots import ArmsPlots
     from cstonet.reporting.summary import SummaryParts
 
 
-class ArmsResults(EffectCurves, Ratios, SensitivityOfArms, TreatmentRules):
+class ArmsResults(EffectCurves, Ratios, SensitivityOfArms, TreatmentRules, PlaceboChecks):
     """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters

@@ -21,7 +21,8 @@ from cstonet.analyses.doses.response import (
     dose_response,
     read_doses,
 )
-from cstonet.analyses.results import CausalResults, Data, FitRecord
+from cstonet.analyses.placebo import PlaceboChecks
+from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
 
 
-class DoseResults(CausalResults):
+class DoseResults(PlaceboChecks):
     """A fitted Causal-StoNet of a continuous treatment.
 
     Parameters

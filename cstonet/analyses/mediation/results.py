@@ -57,6 +57,10 @@ class MediationResults(ComparedArms):
             "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
             "the formula without its mediators and with treatment='continuous'"
         ),
+        "placebo": (
+            "placebo checks are those of a treatment and an outcome: ask the fit of the formula "
+            "without its mediators"
+        ),
         "sensitivity": (
             "the bounds for omitted confounders know a treatment and an outcome, not what "
             "confounds the mediators. Fit the formula without its mediators: its ATE is the total "
