@@ -22,7 +22,7 @@ from cstonet.analyses.doses.response import (
     read_doses,
 )
 from cstonet.analyses.placebo import PlaceboChecks
-from cstonet.analyses.results import Data, FitRecord
+from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
