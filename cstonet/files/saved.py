@@ -44,7 +44,8 @@ def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) ->
     }
     metadata = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     arrays = pack_arrays({str(place): array for place, array in enumerate(encoder.arrays)})
-    write_archive(Path(path), metadata.encode(), arrays)
+    # Names may hold what is no text, and json reads that again.
+    write_archive(Path(path), metadata.encode("utf-8", "surrogatepass"), arrays)
 
 
 def read_results(path: str | PathLike[str]) -> Any:

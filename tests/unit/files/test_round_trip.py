@@ -253,6 +253,14 @@ def test_frames_come_back():
     pd.testing.assert_frame_equal(decoder.decode(reference), frame, check_exact=True)
 
 
+def test_names_in_any_script(quick_options, tmp_path):
+    frame = simulated()[["y", "treat", "a"]].assign(**{"Größe 📏": 1.0 * np.arange(ROWS)})
+    results = cs.fit("y ~ treat | .", frame, options=quick_options(), seed=1, n_jobs=1)
+    loaded = stored(results, tmp_path)
+    assert loaded.design.covariates == results.design.covariates
+    assert loaded.cate(frame).equals(results.cate(frame))
+
+
 def test_sessions_do_not_go_into_files(quick_options, tmp_path):
     def halved(x):
         return x / 2

@@ -252,8 +252,8 @@ def test_the_header_leads_with_the_estimand_in_words(make_results):
 
 
 def test_what_cannot_be_estimated_says_so_in_the_header(make_results):
+    assert make_results().estimable
     results = make_results()
-    assert results.estimable
     # Of the first 200 units, all but those of the first arm have no counterpart in it.
     overlap = results._cross_fits.overlap
     overlap.probabilities[:200] = 0.001, 0.999
