@@ -44,6 +44,10 @@ _PORTABLE_NODES = (
 )
 
 
+# Of a constant: enough for any unit, and no memory is filled by it.
+_LARGEST_POWER = 1000
+
+
 def round_states(info: patsy.DesignInfo) -> None:
     """Round what patsy's transforms learned to double precision.
 
@@ -211,12 +215,33 @@ def _check_portable(code: str, columns: Collection[str], namespace: Mapping[str,
     for node in nodes:
         if not isinstance(node, _PORTABLE_NODES):
             raise _not_portable(code, f"it holds a {type(node).__name__.lower()}")
+        if isinstance(node, ast.BinOp) and not _is_bounded(node, columns):
+            raise _not_portable(code, f"{ast.unparse(node)} may be too large for any memory")
     for name in _free_names(nodes, columns):
         if name not in _PORTABLE_NAMES or namespace[name] is not _PORTABLE_NAMES[name]:
             raise _not_portable(code, f"{name!r} is defined only in this session")
     for node in nodes:
         if isinstance(node, ast.Attribute) and not _is_numpy_function(node):
             raise _not_portable(code, f"{ast.unparse(node)} is no elementwise NumPy function")
+
+
+def _is_bounded(node: ast.BinOp, columns: Collection[str]) -> bool:
+    """Whether an operation on constants has a result of some size: 9**9**9 and "a" * 9**9 have not.
+
+    Columns hold numbers of fixed size, whatever is done to them.
+    """
+    sequences = (ast.List, ast.Tuple)
+    for side in (node.left, node.right):
+        if isinstance(side, sequences) or isinstance(getattr(side, "value", None), str | bytes):
+            return False
+    if not isinstance(node.op, ast.Pow | ast.LShift):
+        return True
+    if any(isinstance(part, ast.Name) and part.id in columns for part in ast.walk(node.left)):
+        return True
+    power = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
+    if not isinstance(node.left, ast.Constant) or not isinstance(power, ast.Constant):
+        return False
+    return isinstance(power.value, int | float) and abs(power.value) <= _LARGEST_POWER
 
 
 def _free_names(nodes: Iterable[ast.AST], columns: Collection[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cstonet as cs
+from cstonet.data.patsy_json import is_portable
 from cstonet.errors import (
     CStoNetError,
     FileFormatError,
@@ -454,3 +455,29 @@ def test_anything_anywhere_is_read_or_refused_by_name(tmp_path_factory, place, v
     except FileFormatError:
         return
     assert isinstance(loaded, cs.CausalResults)
+
+
+@pytest.mark.parametrize(
+    ("code", "portable"),
+    [
+        ("np.log(x1 / 10**6 + 1)", True),
+        ("x1**2 * 10**-3", True),
+        ("x1**(2 + 1)", True),
+        ("np.sqrt(x1) ** 0.5 + 2 * 3", True),
+        ("x1 + 9**9**9", False),
+        ("x1 + 9**(9**9)", False),
+        ("I(9)**9**9", False),
+        ("(-9)**99999", False),
+        ("1 << 10**9", False),
+        ("'a' * 10**9", False),
+        ("[0] * 10**9", False),
+        ("x1 + len((0,) * 10**9)", False),
+        ("x1.mean()", False),
+        ("np.load(x1)", False),
+        ("(lambda: 0)()", False),
+        ("x1[0]", False),
+        ("x1 +", False),
+    ],
+)
+def test_code_that_a_file_may_hold(code, portable):
+    assert is_portable(code, ["x1"]) is portable
