@@ -92,6 +92,8 @@ class PlaceboChecks(CausalResults):
             If a covariate that is not made of the outcome's column equals the outcome.
         """
         check_alpha(alpha)
+        if not isinstance(permute, bool):
+            raise OptionError(f"permute must be True or False, not {permute!r}; see draws=")
         recipe = recipe_of(self, "placebo()")
         self._check_in_memory("placebo()")
         seed = self.plan.seed if seed is None else check_seed(seed)

@@ -17,6 +17,7 @@ from cstonet.estimators.nuisances import FloatArray
 from cstonet.estimators.omitted_variables import bias_factor, robustness_value
 from cstonet.reporting.inference import Effect, critical_values
 from cstonet.reporting.numbers import with_errors
+from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:
     from cstonet.reporting.ratios import Ratio
@@ -125,6 +126,8 @@ class Sensitivity:
     @property
     def robustness_value(self) -> float:
         """The strength, alike for outcome and treatment, that could explain the whole estimate."""
+        if self.scale == 0:  # the models leave nothing of the outcome that could be explained
+            return 1.0 if self.effect.estimate else 0.0
         return robustness_value(abs(self.effect.estimate) / self.scale)
 
     @property
@@ -198,7 +201,7 @@ class Sensitivity:
         lower, upper = self.bounds(own, treated)
         lower_ci, upper_ci = self.confidence_bounds(own, treated)
         table = self.strengths.assign(
-            bias=self.scale * bias_factor(own, treated),
+            bias=self.scale * self._factor(own, treated, 1.0),
             lower=lower,
             upper=upper,
             lower_ci=lower_ci,
@@ -371,18 +374,25 @@ class Sensitivity:
     def _factor(self, r2_outcome: ArrayLike, r2_treatment: ArrayLike, rho: float) -> FloatArray:
         """ρ C_Y C_D, for strengths that are shares."""
         for name, strength in (("r2_outcome", r2_outcome), ("r2_treatment", r2_treatment)):
-            values = np.asarray(strength, dtype=np.float64)
+            try:
+                values = np.asarray(strength, dtype=np.float64)
+            except (TypeError, ValueError):
+                values = np.array(np.nan)
             if not ((values >= 0) & (values <= 1)).all():
                 raise OptionError(f"{name} must lie between 0 and 1, not {strength!r}")
-        if not -1 <= rho <= 1:
+        if not is_real(rho) or not -1 <= rho <= 1:
             raise OptionError(f"rho must lie between -1 and 1, not {rho!r}")
-        return bias_factor(r2_outcome, r2_treatment, rho)
+        factor = bias_factor(r2_outcome, r2_treatment, rho)
+        # Where nothing is left to explain, no confounder does anything, however strong it is.
+        return factor if self.scale > 0 else np.zeros_like(factor)
 
     @property
     def _moments(self) -> tuple[float, float, float]:
         """Variance of the estimate, its covariance with S, and the variance of S."""
-        gradient = np.array([self.representer_variance, self.residual_variance]) / (2 * self.scale)
         covariance = self.covariance
+        if self.scale == 0:
+            return float(covariance[0, 0]), 0.0, 0.0
+        gradient = np.array([self.representer_variance, self.residual_variance]) / (2 * self.scale)
         with_scale = float(covariance[0, 1:] @ gradient)
         return float(covariance[0, 0]), with_scale, float(gradient @ covariance[1:, 1:] @ gradient)
 
@@ -406,6 +416,8 @@ class Sensitivity:
         constant = distance**2 - square * own
         if distance <= 0 or constant <= 0:
             return 0.0
+        if self.scale == 0:
+            return math.inf
         middle = distance * self.scale - square * self._sign * shared
         leading = self.scale**2 - square * scale
         root = math.sqrt(max(middle**2 - leading * constant, 0.0))

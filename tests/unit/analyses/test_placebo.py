@@ -123,7 +123,9 @@ def test_what_cannot_be_checked_says_why(fitted, data):
         fitted.placebo(drop=["x1", "x2", "x3", "g"])
     with pytest.raises(OptionError, match="nothing to check"):
         fitted.placebo(permute=False, drop=False)
-    with pytest.raises(OptionError, match="draws"):
+    with pytest.raises(OptionError, match="see draws="):
+        fitted.placebo(permute=3)
+    with pytest.raises(OptionError, match="draws must be"):
         fitted.placebo(draws=0)
     with pytest.raises(OptionError, match="drop must be"):
         fitted.placebo(drop=[1])

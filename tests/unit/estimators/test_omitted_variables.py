@@ -124,6 +124,58 @@ def test_propensities_that_are_far_off_leave_the_square_in_place_of_an_absurd_mo
     assert scale.estimates[1] == pytest.approx(np.mean(alpha**2), rel=1e-12)
 
 
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+def test_the_bias_of_an_omitted_confounder_is_what_the_formula_says(target):
+    """All of a population of cells (x, u, a, e), so that no estimate is in it.
+
+    The long models know u, the short ones average it out. Bias, R_Y, R_D and their correlation come
+    from their definitions, the scale from `bias_scale` at the short models.
+    """
+    cells = [(x, u, a, e) for x in (0, 1, 2) for u in (0, 1) for a in (0, 1) for e in (-1, 1)]
+    x, u, a, e = np.array(cells).T
+    p_u = np.array([0.3, 0.5, 0.6])[x]
+    p_long = 1 / (1 + np.exp(-(0.4 * x - 0.5 + 0.9 * u)))
+    probability = np.where(u == 1, p_u, 1 - p_u) * np.where(a == 1, p_long, 1 - p_long) / 6
+    assert probability.sum() == pytest.approx(1)
+
+    def mean(values, where):
+        return np.sum(values[where] * probability[where]) / np.sum(probability[where])
+
+    def long_mean(level):
+        return 1 + level * (1 + 0.5 * x) + x + 0.8 * u + 0.3 * level * u
+
+    y = long_mean(a) + 0.7 * e
+    p_short = np.array([mean(a, x == value) for value in x])
+    mu_short = np.column_stack(
+        [[mean(y, (x == value) & (a == level)) for value in x] for level in (0, 1)]
+    )
+    population = a if target == "ATT" else np.ones(len(a))
+    share = np.sum(population * probability)
+
+    def representer(p):
+        h = p if target == "ATT" else np.ones(len(p))
+        return h * np.where(a == 1, 1 / p, -1 / (1 - p)) / share
+
+    short_effect = np.sum(population * (mu_short[:, 1] - mu_short[:, 0]) * probability) / share
+    long_effect = np.sum(population * (long_mean(1) - long_mean(0)) * probability) / share
+    g_gap = long_mean(a) - mu_short[np.arange(len(a)), a]
+    long, short = representer(p_long), representer(p_short)
+    r2_outcome = np.sum(g_gap**2 * probability) / np.sum(
+        (y - long_mean(a) + g_gap) ** 2 * probability
+    )
+    r2_treatment = 1 - np.sum(short**2 * probability) / np.sum(long**2 * probability)
+    rho = np.sum(g_gap * (long - short) * probability) / np.sqrt(
+        np.sum(g_gap**2 * probability) * np.sum((long - short) ** 2 * probability)
+    )
+    nuisances = Nuisances(
+        y, a, mu_short, np.column_stack([1 - p_short, p_short]), probability, np.zeros(len(a), int)
+    )
+    scale = np.sqrt(bias_scale(nuisances, target, (1, 0), clip=0.0).estimates.prod())
+    bias = scale * float(bias_factor(r2_outcome, r2_treatment, rho))
+    assert abs(short_effect - long_effect) > 0.05
+    assert bias == pytest.approx(abs(short_effect - long_effect), rel=1e-10)
+
+
 @pytest.mark.parametrize("factor", [1e-6, 0.01, 0.1496, 0.7, 3.0, 1e4])
 def test_robustness_value_is_the_strength_whose_bias_is_the_factor(factor):
     r = robustness_value(factor)

@@ -147,7 +147,14 @@ def test_contours_are_bounds_on_the_side_of_zero(sensitivity):
     assert default["adjusted"].min() < 0 < default["adjusted"].max()
 
 
-@pytest.mark.parametrize("broken", [(-0.1, 0.2), (0.1, 1.2), (0.1, np.nan)])
+def test_an_outcome_that_is_fully_explained_leaves_nothing_to_confounders(sensitivity):
+    perfect = replace(sensitivity, residual_variance=0.0)
+    assert perfect.robustness_value == perfect.robustness_value_ci == 1.0
+    assert perfect.confidence_bounds(1.0, 1.0) == sensitivity.confidence_bounds(0, 0)
+    assert (perfect.benchmarks["bias"] == 0).all()
+
+
+@pytest.mark.parametrize("broken", [(-0.1, 0.2), (0.1, 1.2), (0.1, np.nan), ("much", 0.1)])
 def test_strengths_must_be_shares(sensitivity, broken):
     with pytest.raises(OptionError, match="must lie between 0 and 1"):
         sensitivity.bounds(*broken)
