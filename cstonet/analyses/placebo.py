@@ -63,7 +63,8 @@ class PlaceboChecks(CausalResults):
             clusters if each has one treatment, else within clusters.
         outcome : str or array_like (n,), optional
             What the treatment cannot move, such as a measurement before it: a column of the data,
-            in the formula or not, or values. Covariates made of that column are left out.
+            in the formula or not, or values. Covariates made of that column are left out. It should
+            not be what the treatment was given for: that is associated with it whatever the fit.
         drop : bool, str or sequence of str
             What to leave out: the covariate that is strongest in treatment and outcome model
             (True), covariates, terms or columns by name, or nothing (False). Indicators of a column
