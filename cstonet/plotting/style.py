@@ -21,6 +21,8 @@ COLUMN, PAGE = 3.5, 7.0
 _DPI = 150
 # Points: of labels and ticks, and of what stands inside a picture.
 TEXT, SMALL = 8.0, 7.0
+# Height of a line of text, in points.
+_LINE = 11.0
 # Widths of lines, in points.
 THIN, LINE, THICK = 0.6, 1.2, 2.4
 INK, MUTED, FAINT = "#222222", "#767676", "#d4d4d4"
@@ -126,7 +128,7 @@ def label(ax: Axes, x: str | None = None, y: str | None = None) -> None:
 
 def heading(ax: Axes, text: str, *, lifted: bool = False, size: float = TEXT) -> None:
     """What a panel is about, above it at the left; lifted if a line of text is between them."""
-    pad = 11.0 if lifted else 3.0
+    pad = 3.0 + (_LINE if lifted else 0.0)
     literal(ax.set_title(text, loc="left", fontsize=size, color=INK, pad=pad))
 
 
@@ -190,6 +192,9 @@ def legend_above(
         Whether it ends at the right, to have the room above the names of rows, rather than begins
         at the left.
     """
+    from matplotlib.transforms import ScaledTranslation
+
+    offset = ScaledTranslation(0.0, _LINE / 72 if lifted else 0.0, ax.figure.dpi_scale_trans)
     if handles is None:
         handles = ax.get_legend_handles_labels()[0]
     legend = ax.legend(
@@ -199,7 +204,8 @@ def legend_above(
         ncols=_columns_in([str(handle.get_label()) for handle in handles], room),
         frameon=False,
         fontsize=SMALL,
-        borderaxespad=1.8 if lifted else 0.2,
+        bbox_transform=ax.transAxes + offset,
+        borderaxespad=0.2,
         borderpad=0.0,
         handlelength=1.6,
         handletextpad=0.5,
