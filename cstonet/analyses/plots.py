@@ -25,9 +25,11 @@ from cstonet.plotting.heterogeneity import (
 )
 from cstonet.plotting.network import network_diagram
 from cstonet.plotting.selection import Measure, selection_bars
+from cstonet.plotting.sensitivity import confounding_contours
 from cstonet.plotting.style import percent, shortened
 from cstonet.plotting.trace import training_trace
 from cstonet.reporting.inference import check_alpha
+from cstonet.reporting.sensitivity import Sensitivity
 from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:
@@ -263,6 +265,40 @@ class UnitPlots(Plots):
             return effects_along(values, estimates, curve, alpha=alpha, ax=ax, **names)
         groups = self._averages(by, column, estimates, contrast, alpha)
         return effects_by_category(column, estimates, groups, alpha=alpha, ax=ax, **names)
+
+    def sensitivity(
+        self, of: str | Sensitivity | None = None, *, most: int = 5, ax: Axes | None = None
+    ) -> Axes:
+        """What a hidden confounder could do: the bound of the effect over its strength.
+
+        Points are as strong as observed covariates. On the thick line the bound is zero; beyond
+        it, the sign of the effect could be another.
+
+        Parameters
+        ----------
+        of : str or Sensitivity, optional
+            The effect, by default the one that leads; or an answer of `sensitivity`, which is
+            then not computed again.
+        most : int
+            Covariates to show, the strongest.
+        ax : Axes, optional
+            Where to draw.
+        """
+        _check_count(most, "most")
+        results: Any = self._results
+        if of is None or isinstance(of, str):
+            of = results.sensitivity(of)
+        if not isinstance(of, Sensitivity):
+            raise OptionError(f"of must name an effect or be a Sensitivity, not {of!r}")
+        return confounding_contours(
+            of.bounds,
+            of.effect.estimate,
+            of.robustness_value,
+            of.benchmarks,
+            what=of.effect.name,
+            most=most,
+            ax=ax,
+        )
 
     def _pair(self, contrast: Contrast | None) -> Contrast | None:
         """The contrast asked for, or the one meant by None where there are several."""

@@ -37,7 +37,7 @@ _POINTS, _CONTOURS = 80, 6
 # The axes end so much beyond the farthest point, but within these.
 _ROOM, _LEAST, _MOST = 1.25, 0.05, 0.9
 # Width of a letter, and height of a name, as shares of the axes.
-_LETTER, _NAME = 0.023, 0.055
+_LETTER, _NAME = 0.023, 0.065
 
 
 def confounding_contours(

@@ -243,6 +243,26 @@ def test_trace_of_both_networks_of_a_mediation(mediated, ax):
         mediated.plot.trace(model="dose")
 
 
+def test_sensitivity(binary, doses, mediated, ax):
+    answer = binary.sensitivity("ATT")
+    binary.plot.sensitivity(answer, most=2, ax=ax)
+    square = next(line for line in ax.lines if line.get_marker() == "s")
+    assert square.get_xdata()[0] == answer.robustness_value
+    dots = next(line for line in ax.lines if line.get_marker() == "o").get_xydata()
+    known = answer.benchmarks[["r2_treatment", "r2_outcome"]].to_numpy()
+    assert 0 < len(dots) <= 2
+    assert all((known == dot).all(axis=1).any() for dot in dots)
+    assert "bound of the ATT" in ax.get_title(loc="left")
+    assert "bound of the ATE" in binary.plot.sensitivity("ATE").get_title(loc="left")
+    without = binary.sensitivity(benchmarks=False)
+    assert binary.plot.sensitivity(without).get_title(loc="left")
+    assert "bound of the AME" in doses.plot.sensitivity().get_title(loc="left")
+    with pytest.raises(NotOfThisFitError, match="without"):
+        mediated.plot.sensitivity()
+    with pytest.raises(OptionError, match="of must name an effect"):
+        binary.plot.sensitivity(1)
+
+
 def test_dose_response_is_for_doses(doses, binary, mediated, ax):
     assert doses.plot.dose_response([4.0, 5.0], ax=ax) is ax
     table = doses.dose_response([4.0, 5.0]).table
