@@ -228,10 +228,11 @@ def targeting_curve(
         color=COLOURS[0],
         alpha=_BAND,
         linewidth=0,
-        label=percent(alpha),
+        label=f"{percent(alpha)} pointwise",
     )
-    ax.plot(table["share"], table["estimate"], color=COLOURS[0], linewidth=LINE, label="gain")
+    gain = "effect among these, less that of all"
+    ax.plot(table["share"], table["estimate"], color=COLOURS[0], linewidth=LINE, label=gain)
     ax.set_xlim(0.0, 1.0)
-    label(ax, x="share treated, largest predicted effect first", y=f"{what}, less that in everyone")
+    label(ax, x="share of the units, largest predicted first", y=f"gain in {what}")
     legend_above(ax)
     return ax

@@ -101,7 +101,7 @@ def confounding_contours(
     ax.set_ylim(0.0, end)
     label(ax, x="confounder's R² with the treatment", y="confounder's R² with the outcome")
     side = "lower" if positive else "upper"
-    heading(ax, f"{side} bound of the {shortened(what, 24)}; estimate {plain(estimate)}")
+    heading(ax, f"{side} bound of the {shortened(what, 18)}; estimate {plain(estimate)}")
     legend_above(ax, lifted=True)
     return ax
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from cstonet.analyses.plots import Contrast, UnitPlots
+from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.plotting.heterogeneity import targeting_curve
 from cstonet.plotting.overlap import propensity_histograms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cstonet.analyses.arms.comparisons import ComparedArms
-    from cstonet.analyses.arms.curves import EffectCurves
+    from cstonet.analyses.arms.results import ArmsResults
+    from cstonet.reporting.heterogeneity import Heterogeneity
 
 
 class ComparedArmsPlots(UnitPlots):
@@ -27,6 +30,7 @@ class ComparedArmsPlots(UnitPlots):
             "the treatment {design.treatment.name!r} has levels, not doses: "
             "plot.effects(res.params.index) shows the mean outcome at each"
         ),
+        "toc": "a mediation does not rank units: plot.cate() shows their effects, sorted",
     }
 
     def overlap(self, *, level: object = None, ax: Axes | None = None) -> Axes:
@@ -71,7 +75,33 @@ class ComparedArmsPlots(UnitPlots):
 class ArmsPlots(ComparedArmsPlots):
     """Pictures of a fit of a treatment with levels."""
 
-    _results: EffectCurves
+    _results: ArmsResults
+
+    def toc(
+        self,
+        of: Heterogeneity | None = None,
+        *,
+        contrast: Contrast | None = None,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """How much larger the effect is among those with the largest predicted ones.
+
+        Parameters
+        ----------
+        of : Heterogeneity, optional
+            An answer of `heterogeneity`, which is then not computed again.
+        contrast, alpha
+            See :meth:`cstonet.analyses.arms.results.ArmsResults.heterogeneity`.
+        ax : Axes, optional
+            Where to draw.
+        """
+        if of is None:
+            of = self._results.heterogeneity(contrast=contrast, alpha=alpha)
+        elif contrast is not None:
+            raise OptionError("toc: give an answer of heterogeneity(), or a contrast, not both")
+        what = self._effect_on(self._pair(contrast))
+        return targeting_curve(of.toc, what=what, alpha=of.alpha, ax=ax)
 
     def _curve(
         self,

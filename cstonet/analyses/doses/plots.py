@@ -22,7 +22,9 @@ class DosePlots(UnitPlots):
 
     _results: DoseResults
     _balance_measure: ClassVar[str] = "correlation with the dose"
-    _elsewhere: ClassVar[Mapping[str, str]] = {}
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        "toc": "a dose does not rank units: plot.cate() shows their effects, sorted",
+    }
 
     def overlap(self, *, ax: Axes | None = None) -> Axes:
         """Could others have had these doses? How much each unit counts at its dose.

@@ -88,7 +88,7 @@ def marks(ax):
 def test_every_picture_of_every_analysis(fit, picture, ax, request):
     results = request.getfixturevalue(fit)
     assert getattr(results.plot, picture)(ax=ax) is ax
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     assert picture in repr(results.plot)
 
 
@@ -98,7 +98,7 @@ def test_every_picture_of_every_analysis(fit, picture, ax, request):
 def test_nothing_is_cut_off(long_named, picture):
     """Names of covariates, of levels and of the outcome that no column has room for."""
     figure = getattr(long_named.plot, picture)().figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     left, bottom, right, top = figure.get_tightbbox().extents
     width, height = figure.get_size_inches()
     assert left > -0.01
@@ -261,6 +261,23 @@ def test_sensitivity(binary, doses, mediated, ax):
         mediated.plot.sensitivity()
     with pytest.raises(OptionError, match="of must name an effect"):
         binary.plot.sensitivity(1)
+
+
+def test_targeting(binary, three, doses, mediated, ax):
+    answer = binary.heterogeneity(alpha=0.1)
+    assert binary.plot.toc(answer, ax=ax) is ax
+    (line,) = (line for line in ax.lines if len(line.get_xdata()) > 2)
+    np.testing.assert_array_equal(line.get_xydata(), answer.toc[["share", "estimate"]])
+    (band,) = ax.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(answer.toc["upper"].max())
+    assert "90 % pointwise" in [text.get_text() for text in ax.get_legend().get_texts()]
+    other = three.plot.toc(contrast=("high", "low"))
+    assert other.get_ylabel() == "gain in effect on y\nhigh – low"
+    with pytest.raises(OptionError, match="not both"):
+        three.plot.toc(answer, contrast=("high", "low"))
+    for fit in (doses, mediated):
+        with pytest.raises(NotOfThisFitError, match=r"plot.cate\(\)"):
+            fit.plot.toc()
 
 
 def test_dose_response_is_for_doses(doses, binary, mediated, ax):

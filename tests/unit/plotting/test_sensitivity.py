@@ -46,7 +46,7 @@ def test_zero_is_where_the_nearer_bound_is(ax, estimate):
     np.testing.assert_array_equal(square.get_xydata(), [[robustness, robustness]])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == ["bound of zero", "robustness value 0.22"]
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
 
 
 def test_the_strongest_covariates_have_names_that_do_not_overlap(ax):
@@ -55,7 +55,7 @@ def test_the_strongest_covariates_have_names_that_do_not_overlap(ax):
     np.testing.assert_array_equal(dots.get_xydata(), [[0.2, 0.2], [0.11, 0.1], [0.1, 0.1]])
     named = [text for text in ax.texts if text.get_text() in BENCHMARKS.index]
     assert {text.get_text() for text in named} == {"age", "sex", "income"}
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     boxes = [Text.get_window_extent(text) for text in named]  # without the line to the point
     assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
@@ -66,4 +66,4 @@ def test_no_strength_takes_a_large_effect_to_zero(ax):
     assert ax.get_xlim() == (0.0, 0.9)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == ["robustness value 1.00"]
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()

@@ -64,14 +64,14 @@ def test_dollars_in_names_start_no_formula(ax):
     style.label(ax, x="a $ b $", y="$x$")
     texts = [*ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
     assert not any(text.get_parse_math() for text in texts)
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     assert [text.get_text() for text in ax.get_yticklabels()] == ["price in $", "cost in $"]
 
 
 def test_panels_fill_their_frame_row_by_row(ax):
     parts = style.panels(ax, 2, 3, gap=(0.5, 1.0))
     assert ax.child_axes == parts
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     inside = ax.transAxes.inverted()
     boxes = [inside.transform_bbox(part.get_window_extent()).bounds for part in parts]
     # Three panels and two gaps of half a panel; two panels and one gap of a panel.

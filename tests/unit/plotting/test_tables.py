@@ -159,7 +159,7 @@ def test_propensities_that_are_all_the_same(ax):
         p, np.arange(20) % 2, np.ones(20), levels=(0, 1), shown=(1,),
         bounds=[(0.01, 0.99)], treatment_name="t", ax=ax,
     )  # fmt: skip
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
 
 
 def test_overlap_of_doses(ax):
