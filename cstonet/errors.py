@@ -13,6 +13,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── DuplicateColumnError           a name that is several columns
     │   ├── EmptyDataError                 no rows, or no covariates
     │   ├── TooFewRowsError                fewer rows than the analysis needs
+    │   ├── TooFewClustersError            fewer clusters than the analysis needs
     │   ├── LengthMismatchError            arrays that disagree in length
     │   ├── ColumnTypeError (TypeError)    a column that is neither number nor category
     │   ├── MissingValuesError             NaN, NaT, None or NA
@@ -96,6 +97,7 @@ __all__ = [
     "SchedulerError",
     "SeparationError",
     "ThinSupportWarning",
+    "TooFewClustersError",
     "TooFewRowsError",
     "TreatmentLeakError",
     "TreatmentTypeError",
@@ -139,6 +141,10 @@ class EmptyDataError(DataError):
 
 class TooFewRowsError(DataError):
     """There are fewer rows than the analysis needs, e.g. fewer than folds."""
+
+
+class TooFewClustersError(DataError):
+    """There are fewer clusters than the analysis needs, e.g. one, or fewer than folds."""
 
 
 class LengthMismatchError(DataError):

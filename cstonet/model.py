@@ -52,6 +52,10 @@ class CausalStoNet:
         are missing at random given everything observed ("mar") or not at random ("mnar").
     weights : array_like, (n,), optional
         Sampling weights of the rows.
+    cluster : array_like, (n,), optional
+        Labels of the clusters that rows belong to: villages, schools, persons seen repeatedly. Rows
+        of a cluster may depend on each other; they stay in one fold, and standard errors, tests and
+        bands are cluster-robust.
     mediators : array_like (n,) or (n, J), or DataFrame, optional
         What lies between a binary treatment and the outcome, numbers or two levels each. The fit
         then estimates total, natural direct and natural indirect effects.
@@ -80,12 +84,13 @@ class CausalStoNet:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> None:
         _check_choices(family, treatment, missing)
         with explained("reading the data", sizes(X)):
             raw = RawData.from_arrays(
-                y, treat, X, names=names, weights=weights, mediators=mediators
+                y, treat, X, names=names, weights=weights, cluster=cluster, mediators=mediators
             )
             self._read(raw, Request(family, treatment, reference, missing))
 
@@ -100,6 +105,7 @@ class CausalStoNet:
         reference: Any = None,
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
+        cluster: ArrayLike | str | None = None,
     ) -> CausalStoNet:
         """A model from ``outcome ~ treatment | covariates [| mediators]`` and a data frame.
 
@@ -113,13 +119,13 @@ class CausalStoNet:
             One row per unit: a frame; or a pyarrow Table or Dataset, or the path of a Parquet or
             Arrow (Feather) file, of which only the columns named are read, batch by batch. What is
             too large for memory goes to a temporary file.
-        family, treatment, reference, missing, weights
-            As for the class; ``weights`` may also name a column.
+        family, treatment, reference, missing, weights, cluster
+            As for the class; ``weights`` and ``cluster`` may also name columns.
         """
         _check_choices(family, treatment, missing)
         model = cls.__new__(cls)
         with explained("reading the data", sizes(data)):
-            raw = RawData.from_formula(formula, data, weights)
+            raw = RawData.from_formula(formula, data, weights, cluster)
             model._read(raw, Request(family, treatment, reference, missing))
         return model
 
@@ -250,6 +256,7 @@ def fit(
     reference: Any = None,
     missing: Missing = "raise",
     weights: ArrayLike | str | None = None,
+    cluster: ArrayLike | str | None = None,
     seed: int = 0,
     n_jobs: int = -1,
     backend: str | None = None,
@@ -267,7 +274,7 @@ def fit(
         One row per unit, see :meth:`CausalStoNet.from_formula`.
     preset, seed, n_jobs, backend, progress, **options
         See :meth:`CausalStoNet.fit`.
-    family, treatment, reference, missing, weights
+    family, treatment, reference, missing, weights, cluster
         See :meth:`CausalStoNet.from_formula`.
     """
     with progress_reporter(progress) as report:
@@ -280,6 +287,7 @@ def fit(
             reference=reference,
             missing=missing,
             weights=weights,
+            cluster=cluster,
         )
         return model.fit(
             preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=report, **options

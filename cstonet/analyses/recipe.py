@@ -111,7 +111,7 @@ class Recipe:
         """
         began = time.perf_counter()
         analysis, plan = self.analysis, self.plan(design, seed)
-        design.treatment.check_folds(plan.folds, design.weights)
+        design.check_folds(plan.folds)
         needs = sizes(design.X)
         with explained("training", needs):
             trained = analysis.train(design, plan, workforce)

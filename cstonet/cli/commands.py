@@ -161,6 +161,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--reference", metavar="LEVEL", help=model["reference"])
     add_flag(data, "missing", Missing, model["missing"], default="raise")
     data.add_argument("--weights", metavar="COLUMN", help=model["weights"])
+    data.add_argument("--cluster", metavar="COLUMN", help=model["cluster"])
 
     fitting = parser.add_argument_group("fit", "Options not given are those of the preset.")
     fitting.add_argument("--preset", choices=PRESETS, default=PRESETS[0], help="named settings")
@@ -209,6 +210,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
         reference=as_level(chosen.reference),
         missing=chosen.missing or "raise",
         weights=chosen.weights,
+        cluster=chosen.cluster,
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
         backend=chosen.backend,

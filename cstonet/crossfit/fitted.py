@@ -246,12 +246,23 @@ def kept_places(design: AnyDesign, plan: Plan) -> tuple[int, ...]:
 
 
 def splits_of(design: AnyDesign, plan: Plan) -> tuple[Split, ...]:
-    """The rows of every fold of every repetition."""
-    return make_splits(
+    """The rows of every fold of every repetition.
+
+    Raises
+    ------
+    OneArmedError
+        If whole clusters leave a fold without enough units of an arm to train on.
+    """
+    splits = make_splits(
         design.strata,
         folds=plan.folds,
         repeats=plan.repeats,
         validation_fraction=plan.validation_fraction,
         seed=plan.seed,
         trainable=design.unit_weights > 0,
+        clusters=design.clusters,
     )
+    if design.clusters is not None:
+        for split in splits:
+            design.treatment.check_training(split.fit, str(design.cluster_name))
+    return splits

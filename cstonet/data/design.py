@@ -1,4 +1,4 @@
-"""The data of one analysis, checked: outcome, treatment, covariates, weights.
+"""The data of one analysis, checked: outcome, treatment, covariates, weights, clusters.
 
 Whatever can be wrong with data is found here or by the analysis that reads its treatment, before
 anything is computed. Nothing is ever written into what the user passed.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cstonet.data.arrow import open_table
 from cstonet.data.columns import as_frame, unknown_column
+from cstonet.data.copies import count_copies
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.gaps import CovariateGaps, fill_sources
 from cstonet.data.leaks import check_no_outcome
@@ -24,8 +25,15 @@ from cstonet.data.matrix import Rows, dense_part
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
-from cstonet.data.variables import Family, Vector, outcome_values, weight_values
-from cstonet.errors import NotAvailableError
+from cstonet.data.variables import (
+    Family,
+    Vector,
+    cluster_codes,
+    counted,
+    outcome_values,
+    weight_values,
+)
+from cstonet.errors import NotAvailableError, TooFewClustersError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -73,6 +81,14 @@ class Design(Generic[TreatmentT]):
         Missing values of the covariates, where they are to be imputed; X holds start values there.
     lookup : Lookup, or None
         Where columns of the data can be looked up that are not in the formula; None: nowhere.
+    clusters : ndarray (n,) of int64, or None
+        Codes of the clusters that rows belong to, in the order in which these appear; None: rows
+        are independent.
+    cluster_name : str or None
+        Name of the variable that says so.
+    n_copies : int
+        Rows that are exact copies of an earlier one though that can be no coincidence; not counted
+        where there are clusters.
     """
 
     y: NDArray[np.float64]
@@ -90,6 +106,9 @@ class Design(Generic[TreatmentT]):
     n_dropped: int
     gaps: CovariateGaps | None = None
     lookup: Lookup | None = None
+    clusters: NDArray[np.int64] | None = None
+    cluster_name: str | None = None
+    n_copies: int = 0
 
     @property
     def treatment_name(self) -> str:
@@ -100,6 +119,28 @@ class Design(Generic[TreatmentT]):
     def unit_weights(self) -> NDArray[np.float64]:
         """The weights, or ones if there are none, shape (n,)."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number G of clusters with a row that counts; None where rows are independent."""
+        if self.clusters is None:
+            return None
+        return len(np.unique(counted(self.clusters, self.weights)))
+
+    def check_folds(self, folds: int) -> None:
+        """Raise an error unless there are rows, and clusters, for so many folds.
+
+        Raises
+        ------
+        TooFewRowsError, OneArmedError, TooFewClustersError
+        """
+        self.treatment.check_folds(folds, self.weights)
+        if self.n_clusters is not None and self.n_clusters < folds:
+            raise TooFewClustersError(
+                f"{folds} folds need at least as many clusters, which stay whole, but "
+                f"{self.cluster_name!r} has {self.n_clusters}. Use folds={self.n_clusters} or "
+                "fewer."
+            )
 
     def new_units(self, data: Any) -> Any:
         """New data as they are, unless they are a table, a dictionary or a file: then as a frame.
@@ -193,6 +234,7 @@ def read_design(
         Or one of their children, each saying what to do.
     """
     weights = None if raw.weights is None else weight_values(raw.weights)
+    clusters = None if raw.cluster is None else cluster_codes(raw.cluster, weights)
     y, found_family = outcome_values(raw.outcome, family, weights)
     treatment = read_treatment(raw.treatment, weights)
     sources, filled = raw.sources, None
@@ -220,8 +262,13 @@ def read_design(
         n_dropped=raw.n_dropped,
         gaps=gaps,
         lookup=raw.lookup,
+        clusters=clusters,
+        cluster_name=None if raw.cluster is None else raw.cluster.name,
     )
     _check_copies(design)
+    if clusters is None:
+        own = counted(y, weights), counted(treatment.visible(), weights)[:, 0]
+        design = replace(design, n_copies=count_copies(*own, Rows.counted(X, weights)))
     return design
 
 

@@ -32,20 +32,19 @@ class RawMediators:
         columns: pd.Index,
         outcome: Vector,
         treatment: Vector,
-        weights: Vector | None,
+        aside: Sequence[str],
     ) -> RawMediators:
         """The third part of a formula, from a frame that holds at least the columns it reads.
 
-        ``.`` among the mediators is every one of the columns that has no other part, the covariates
-        included.
+        ``.`` among the mediators is every one of the columns that has no other part: neither in the
+        formula, the covariates included, nor `aside`, such as that of the weights.
         """
-        weight_columns = () if weights is None else weights.columns
         selected = select_columns(
             parsed.mediators,
             columns,
             outcome=outcome.columns,
             treatment=treatment.columns,
-            set_aside=(*weight_columns, *named_columns(parsed.covariates, frame)),
+            set_aside=(*aside, *named_columns(parsed.covariates, frame)),
             what="mediator",
         )
         if not selected.columns and not selected.terms:

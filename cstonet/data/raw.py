@@ -41,8 +41,8 @@ class RawData:
 
     Attributes
     ----------
-    outcome, treatment, weights : Vector
-        One value per row each; there may be no weights.
+    outcome, treatment, weights, cluster : Vector
+        One value per row each; there may be no weights and no clusters.
     received : Received
         How to find the treatment in new data.
     sources, selected, source
@@ -68,10 +68,15 @@ class RawData:
     mediators: RawMediators | None = None
     n_dropped: int = 0
     lookup: Lookup | None = None
+    cluster: Vector | None = None
 
     @classmethod
     def from_formula(
-        cls, formula: str, data: Any, weights: ArrayLike | str | None = None
+        cls,
+        formula: str,
+        data: Any,
+        weights: ArrayLike | str | None = None,
+        cluster: ArrayLike | str | None = None,
     ) -> RawData:
         """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
@@ -85,6 +90,8 @@ class RawData:
             The covariates of a Dask DataFrame stay on its workers.
         weights : array-like (n,) or str, optional
             Observation weights, or the name of their column.
+        cluster : array-like (n,) or str, optional
+            Labels of the clusters that rows belong to, or the name of their column.
 
         Raises
         ------
@@ -95,31 +102,30 @@ class RawData:
         spread = is_dask_frame(data)
         table = None if spread else open_table(data)
         if spread:
-            frame, columns = _roles(parsed, data, weights), data.columns
+            frame, columns = _roles(parsed, data, weights, cluster), data.columns
         elif table is None:
             frame = as_frame(data)
             columns = frame.columns
         else:
             columns = table.columns
-            frame = table.frame(*_columns_read(parsed, columns, weights))
+            frame = table.frame(*_columns_read(parsed, columns, weights, cluster))
         header = data._meta if spread else frame
         _check_rows((len(frame), header.shape[1]))
         y = Vector.from_expression(parsed.outcome, frame)
         treat = Vector.from_expression(parsed.treatment, frame)
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
-        if isinstance(weights, str):
-            w: Vector | None = Vector.from_column(weights, frame)
-        else:
-            _common_index(len(frame), data=frame, weights=weights)
-            w = _weights(weights, frame.index)
+        w = _column_or_values("weights", weights, frame)
+        c = _column_or_values("cluster", cluster, frame)
+        _check_cluster_role(c, y, treat)
+        aside = tuple(name for role in (w, c) if role is not None for name in role.columns)
         check_parts(parsed, header)
         selected = select_columns(
             parsed.covariates,
             columns,
             outcome=y.columns,
             treatment=treat.columns,
-            set_aside=(*(() if w is None else w.columns), *named_columns(parsed.mediators, header)),
+            set_aside=(*aside, *named_columns(parsed.mediators, header)),
         )
         if spread:
             sources = _partitioned_sources(selected, data, frame.index)
@@ -127,7 +133,7 @@ class RawData:
             sources = Sources.select(frame, selected.columns, selected.inputs(columns))
         mediators = None
         if parsed.mediators:
-            mediators = RawMediators.from_formula(parsed, frame, columns, y, treat, w)
+            mediators = RawMediators.from_formula(parsed, frame, columns, y, treat, aside)
         return cls(
             outcome=y,
             treatment=treat,
@@ -139,6 +145,7 @@ class RawData:
             formula=formula,
             mediators=mediators,
             lookup=None if spread else Lookup(frame if table is None else table),
+            cluster=c,
         )
 
     @classmethod
@@ -150,6 +157,7 @@ class RawData:
         *,
         names: Sequence[str] | None = None,
         weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         mediators: ArrayLike | pd.DataFrame | pd.Series | None = None,
     ) -> RawData:
         """Take outcome, treatment and covariates from arrays.
@@ -164,6 +172,8 @@ class RawData:
             Names of the columns of an array; by default x1, …, xp.
         weights : array-like (n,), optional
             Observation weights.
+        cluster : array-like (n,), optional
+            Labels of the clusters that rows belong to.
         mediators : array-like (n,) or (n, J), or DataFrame, optional
             What lies between treatment and outcome.
 
@@ -172,15 +182,18 @@ class RawData:
         DataError, OptionError
             Or one of their children, each saying what to do.
         """
-        if isinstance(weights, str):
-            raise OptionError(
-                f"weights={weights!r} names a column, which needs a formula and a frame. Pass the "
-                "weights themselves."
-            )
+        for role, given in (("weights", weights), ("cluster", cluster)):
+            if isinstance(given, str):
+                raise OptionError(
+                    f"{role}={given!r} names a column, which needs a formula and a frame. Pass the "
+                    "values themselves, one for each row."
+                )
         frame, source = _covariate_frame(X, names)
         _check_rows(frame.shape)
         n = frame.shape[0]
-        index = _common_index(n, X=X, y=y, treat=treat, weights=weights, mediators=mediators)
+        index = _common_index(
+            n, X=X, y=y, treat=treat, weights=weights, cluster=cluster, mediators=mediators
+        )
         columns = tuple(frame.columns)
         if isinstance(frame, SparseColumns):
             sources = Sources(replace(frame, index=index), pd.DataFrame(index=index))
@@ -193,13 +206,14 @@ class RawData:
             outcome=Vector.from_values(y, "y", index),
             treatment=treatment,
             received=Received(treatment.name),
-            weights=_weights(weights, index),
+            weights=_values("weights", weights, index),
             sources=sources,
             selected=Selected(columns),
             source=source,
             formula=None,
             mediators=None if mediators is None else RawMediators.from_values(mediators, n),
             lookup=Lookup(frame) if isinstance(frame, pd.DataFrame) else None,
+            cluster=_values("cluster", cluster, index),
         )
 
     def without_gaps(self) -> RawData:
@@ -228,6 +242,7 @@ class RawData:
             mediators=None if self.mediators is None else self.mediators.rows(keep),
             n_dropped=n - n_kept,
             lookup=None if self.lookup is None else self.lookup.rows(keep),
+            cluster=None if self.cluster is None else self.cluster.rows(keep),
         )
 
     def check_gaps(self, missing: Missing, blocked: str | None) -> None:
@@ -258,8 +273,7 @@ class RawData:
 
     def _advice(self, missing: Missing, blocked: str | None) -> str:
         """What to do about gaps that `missing` does not allow: something that works here."""
-        vectors = [self.outcome, self.treatment, *([] if self.weights is None else [self.weights])]
-        roles = [vector for vector in vectors if vector.gaps.counts]
+        roles = [vector for vector in self._vectors if vector.gaps.counts]
         return gap_advice(
             missing,
             tuple(role.name for role in roles),
@@ -267,11 +281,17 @@ class RawData:
             plain=all(role.columns == (role.name,) for role in roles),
         )
 
+    @property
+    def _vectors(self) -> list[Vector]:
+        """The variables with one value per row that there are."""
+        optional = (self.weights, self.cluster)
+        return [self.outcome, self.treatment, *(role for role in optional if role is not None)]
+
     def _role_gaps(self) -> Gaps:
         """Gaps outside the covariates, which are never imputed."""
-        gaps = self.outcome.gaps | self.treatment.gaps
-        if self.weights is not None:
-            gaps |= self.weights.gaps
+        gaps = self.outcome.gaps
+        for vector in self._vectors[1:]:
+            gaps |= vector.gaps
         return gaps if self.mediators is None else gaps | self.mediators.sources.gaps()
 
 
@@ -297,14 +317,14 @@ def _covariate_frame(
     return frame, "array"
 
 
-def _roles(parsed: Formula, data: Any, weights: object) -> pd.DataFrame:
-    """Outcome, treatment and weights of a Dask DataFrame, brought here."""
+def _roles(parsed: Formula, data: Any, *others: object) -> pd.DataFrame:
+    """Outcome, treatment, and columns such as weights, of a Dask DataFrame, brought here."""
     if parsed.mediators:
         raise NotAvailableError(
             "Mediation is not available for a Dask DataFrame. Bring the columns that matter into "
             "memory, with data[[...]].compute()."
         )
-    roles = [parsed.outcome, parsed.treatment, *([weights] if isinstance(weights, str) else [])]
+    roles = [parsed.outcome, parsed.treatment, *_named(others)]
     for name in roles:
         if name not in data.columns:
             raise unknown_column(name, list(data.columns))
@@ -323,25 +343,30 @@ def _partitioned_sources(selected: Selected, data: Any, index: pd.Index) -> Sour
 
 
 def _columns_read(
-    parsed: Formula, columns: pd.Index, weights: object
+    parsed: Formula, columns: pd.Index, *others: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns that a formula reads: those that are covariates as they are, and the others."""
     header = pd.DataFrame(columns=columns)
     outcome = expression_columns(parsed.outcome, columns)
     treatment = expression_columns(parsed.treatment, columns)
-    weight = (weights,) if isinstance(weights, str) else ()
+    aside = _named(others)
     between = named_columns(parsed.mediators, header)
     selected = select_columns(
         parsed.covariates,
         columns,
         outcome=outcome,
         treatment=treatment,
-        set_aside=(*weight, *between),
+        set_aside=(*aside, *between),
     )
     own = selected.columns
     if any(term.text == "." for term in parsed.mediators):
-        between = tuple(columns.drop([*outcome, *treatment, *weight, *own], errors="ignore"))
-    return own, (*outcome, *treatment, *weight, *selected.inputs(columns), *between)
+        between = tuple(columns.drop([*outcome, *treatment, *aside, *own], errors="ignore"))
+    return own, (*outcome, *treatment, *aside, *selected.inputs(columns), *between)
+
+
+def _named(others: Sequence[object]) -> tuple[str, ...]:
+    """Those of other variables that are given as names of columns."""
+    return tuple(other for other in others if isinstance(other, str))
 
 
 def _check_rows(shape: tuple[int, int]) -> None:
@@ -353,8 +378,28 @@ def _check_rows(shape: tuple[int, int]) -> None:
         )
 
 
-def _weights(weights: ArrayLike | None, index: pd.Index) -> Vector | None:
-    return None if weights is None else Vector.from_values(weights, "weights", index)
+def _values(role: str, values: ArrayLike | None, index: pd.Index) -> Vector | None:
+    return None if values is None else Vector.from_values(values, role, index)
+
+
+def _column_or_values(
+    role: str, given: ArrayLike | str | None, frame: pd.DataFrame
+) -> Vector | None:
+    """A variable that is named, or given with one value per row of a frame."""
+    if isinstance(given, str):
+        return Vector.from_column(given, frame)
+    _common_index(len(frame), data=frame, **{role: given})
+    return _values(role, given, frame.index)
+
+
+def _check_cluster_role(cluster: Vector | None, outcome: Vector, treatment: Vector) -> None:
+    """Refuse a column as cluster that is outcome or treatment."""
+    for role, vector in (("outcome", outcome), ("treatment", treatment)):
+        if cluster is not None and set(cluster.columns) & set(vector.columns):
+            raise OptionError(
+                f"cluster={cluster.name!r} is the {role}. Name the column that says which rows "
+                "belong together, such as a village, a school or a person."
+            )
 
 
 def _common_index(n: int, **arguments: object) -> pd.Index:

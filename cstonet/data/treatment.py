@@ -107,6 +107,28 @@ class Arms:
                     f"an effect needs at least {needed} in each arm. Use fewer folds, or more data."
                 )
 
+    def check_training(self, rows: NDArray[np.int64], cluster: str) -> None:
+        """Raise an error unless rows of whole clusters hold two or more units of each arm.
+
+        Parameters
+        ----------
+        rows
+            Those that a fold trains on.
+        cluster
+            Name of the clusters.
+
+        Raises
+        ------
+        OneArmedError
+        """
+        sizes = np.bincount(self.codes[rows], minlength=len(self.levels))
+        if sizes.min() < 2:
+            raise OneArmedError(
+                f"Treatment arm {self.levels[int(sizes.argmin())]!r} is in so few clusters of "
+                f"{cluster!r}, which stay whole, that a fold has {sizes.min()} unit(s) of it to "
+                "train on. Use fewer folds, or clusters that hold both arms."
+            )
+
     def check_no_copy(
         self,
         X: Rows,
@@ -171,6 +193,9 @@ class Dose:
         TooFewRowsError
         """
         _check_rows(len(counted(self.values, weights)), folds, weights)
+
+    def check_training(self, rows: NDArray[np.int64], cluster: str) -> None:
+        """Any rows can train."""
 
     def check_no_copy(
         self,

@@ -1,4 +1,4 @@
-"""Variables with one value per row: as the user gave them; outcome and weights as numbers."""
+"""Variables with one value per row: as the user gave them, as numbers, clusters as codes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from cstonet.data.columns import is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.sources import Gaps
 from cstonet.errors import (
+    ColumnTypeError,
     ConstantOutcomeError,
     DataError,
     InfiniteValuesError,
     LengthMismatchError,
     OutcomeTypeError,
+    TooFewClustersError,
 )
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -224,6 +226,40 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
     # Divided by the largest first: a sum of huge weights could overflow.
     w /= w.max()
     return np.asarray(w / w.mean())
+
+
+def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
+    """Codes 0, …, G-1 of the clusters, in the order in which they appear, shape (n,).
+
+    Parameters
+    ----------
+    cluster : Vector
+        Labels of any kind, without gaps.
+    weights : (n,) or None
+        Row weights; clusters of weight zero do not count.
+
+    Raises
+    ------
+    ColumnTypeError
+        If the values cannot be told apart.
+    TooFewClustersError
+        If only one cluster counts.
+    """
+    try:
+        codes, _ = pd.factorize(cluster.values)
+    except TypeError:
+        raise ColumnTypeError(
+            f"The clusters {cluster.name!r} ({cluster.values.dtype}) are not labels. Pass a number "
+            "or a text for each row, the same for rows that belong together."
+        ) from None
+    own = counted(codes, weights)
+    if (own == own[0]).all():
+        raise TooFewClustersError(
+            f"The clusters {cluster.name!r} are one and the same in all "
+            f"{rows_that_count(own, weights)}, so that nothing is independent and no standard "
+            "error can be had. Name another column, or leave cluster= out."
+        )
+    return codes.astype(np.int64)
 
 
 def numbers_as_text(values: pd.Series) -> bool:

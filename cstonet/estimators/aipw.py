@@ -133,7 +133,7 @@ def estimate_effects(
     clip : float, or L of them
         Least propensities, see `clip_propensity`.
     variance : {"paper", "influence"}
-        Covariance estimator, see `PomCovariance`.
+        Covariance estimator, see `PomCovariance`; with clusters always "influence".
     kind : {"binary", "multilevel"}
         Decides the names of the contrasts; a multilevel treatment may have two levels.
 
@@ -146,6 +146,8 @@ def estimate_effects(
         raise ValueError(f"{len(levels)} labels for {nuisances.n_levels} treatment levels")
     if kind == "binary" and len(levels) != 2:
         raise ValueError("the ATE needs a treatment with exactly two levels")
+    if nuisances.clusters is not None:
+        variance = "influence"
     # Every effect is a linear map of the means: differences with the first, then themselves.
     identity = np.eye(len(levels))
     contrasts = np.vstack([identity[1:] - identity[0], identity])
@@ -198,8 +200,11 @@ def _potential_outcome_means(
             everyone = units.unit_weights[:, None, None] * np.eye(levels)
             imbalance -= linear.expected(units.rows, everyone)
     means, imbalance = total / n, imbalance / n
-    covariance, influence = PomCovariance(variance, levels), np.empty((n, len(contrasts)))
-    spread = WeightSpread(len(contrasts))
+    covariance, influence = (
+        PomCovariance(variance, levels, nuisances.clusters),
+        np.empty((n, len(contrasts))),
+    )
+    spread = WeightSpread(len(contrasts), nuisances.clusters)
     for units in unit_blocks(nuisances, clip, linear):
         signal = units.unit_weights[:, None] * (units.mu - means)
         weights = arm_weights(units, units.propensity)

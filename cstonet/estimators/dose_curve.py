@@ -16,7 +16,8 @@ the influence function has to tell a variance from: few, and too small because t
 these very units. So the variance is the larger of two. One is that of the influence function with
 residuals over √(1 - leverage), which have the variance of the errors; it is right on average
 whatever that variance depends on. The other takes the weights as given and one variance for the
-residuals of all units near the dose, which many units tell: it is hardly random.
+residuals of all units near the dose, which many units tell: it is hardly random. Where units are in
+clusters, residuals are summed over clusters in the first of them.
 
 Standard errors follow the rule of :mod:`cstonet.estimators.repetitions`.
 """
@@ -30,8 +31,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.estimators.clusters import cluster_freedom, mean_square
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
-from cstonet.estimators.nuisances import FloatArray, mean_one
+from cstonet.estimators.nuisances import FloatArray, IntArray, mean_one
 from cstonet.estimators.repetitions import variance_over_repetitions
 
 # Candidate bandwidths, in units of sd(A) n^(-1/5), up to one standard deviation of the dose.
@@ -68,6 +70,10 @@ class DoseCurve:
         Standard deviation of the gaussian kernel.
     n_bounded : int
         Units whose density was raised to the bound.
+    clusters : (n,) int or None
+        Codes of the clusters that units belong to.
+    freedom : (k,) float64 or None
+        Degrees of freedom, where few clusters decide; None: estimates are taken for normal.
     """
 
     doses: FloatArray
@@ -77,6 +83,8 @@ class DoseCurve:
     effective: FloatArray
     bandwidth: float
     n_bounded: int
+    clusters: IntArray | None = None
+    freedom: FloatArray | None = None
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -140,22 +148,34 @@ def estimate_curve(
         bandwidth = cross_validated_bandwidth(nuisances.dose, response, balanced, inside)
     plug_in = nuisances.mu_at(doses)
     average = weights @ plug_in / nuisances.n
-    estimates, variance, effective = (np.empty(len(doses)) for _ in range(3))
+    estimates, variance, effective, freedom = (np.empty(len(doses)) for _ in range(4))
+    clusters = nuisances.clusters
     # The average over the units is one part of the estimate, the local regression the other.
     influence: FloatArray = weights[:, None] * (plug_in - average)
     for k, dose in enumerate(doses):
         t = (nuisances.dose - dose) / bandwidth
         kernel = _kernel(t, weights)
         line = _local_line(t, residual, kernel * stabilised.values)
-        own = np.mean((influence[:, k] + nuisances.n * line.shares * line.inflated) ** 2)
+        own = mean_square(influence[:, k] + nuisances.n * line.shares * line.inflated, clusters)
         near = kernel @ line.residual**2 / kernel.sum()
         given_weights = np.mean(influence[:, k] ** 2) + nuisances.n * near * np.sum(line.shares**2)
         variance[k] = max(float(own), float(given_weights)) / nuisances.n
         estimates[k] = average[k] + line.value
         influence[:, k] += nuisances.n * line.shares * line.residual
         effective[k] = kernel.sum() ** 2 / np.sum(kernel**2)
-    n_bounded = stabilised.n_bounded
-    return DoseCurve(doses, estimates, influence, variance, effective, bandwidth, n_bounded)
+        few = cluster_freedom(line.shares[:, None], clusters)
+        freedom[k] = np.inf if few is None else few[0]
+    return DoseCurve(
+        doses=doses,
+        estimates=estimates,
+        influence=influence,
+        variance=variance,
+        effective=effective,
+        bandwidth=bandwidth,
+        n_bounded=stabilised.n_bounded,
+        clusters=clusters,
+        freedom=freedom if np.isfinite(freedom).any() else None,
+    )
 
 
 def _kernel(t: FloatArray, weights: FloatArray) -> FloatArray:

@@ -65,6 +65,8 @@ class DoseNuisances:
         Fold in which the unit was held out; 0 for all without cross-fitting.
     spread_terms : (n, k) float64 or None
         What log v̂(x) is linear in with estimated coefficients, beside a constant. None: nothing.
+    clusters : (n,) int or None
+        Codes of the clusters that units belong to; None: units are independent.
 
     Raises
     ------
@@ -86,10 +88,11 @@ class DoseNuisances:
     weights: FloatArray | None
     fold: IntArray
     spread_terms: FloatArray | None = None
+    clusters: IntArray | None = None
 
     def __post_init__(self) -> None:
         n = len(self.y)
-        vectors = ("dose", "mu", "slope", "mean", "variance", "weights", "fold")
+        vectors = ("dose", "mu", "slope", "mean", "variance", "weights", "fold", "clusters")
         expected: dict[str, tuple[int, ...]] = dict.fromkeys(vectors, (n,))
         expected |= {"mu_grid": (n, len(self.grid))}
         if self.spread_terms is not None:

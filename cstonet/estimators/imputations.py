@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.clusters import cluster_count
 from cstonet.estimators.nuisances import FloatArray, IntArray, Nuisances
 
 
@@ -92,8 +93,11 @@ def pooled_effects(
 
 
 def _counted(nuisances: Nuisances, singles: Sequence[Effects]) -> int:
-    """Units that count; fewer where few decide an estimate: one more than its freedom."""
-    counted = int(np.count_nonzero(nuisances.unit_weights))
+    """Units, or clusters, that count; fewer where few decide: one more than the freedom then."""
+    counts = nuisances.unit_weights > 0
+    counted = int(np.count_nonzero(counts))
+    if nuisances.clusters is not None:
+        counted = cluster_count(nuisances.clusters[counts])
     fewest = [single.freedom.min() for single in singles if single.freedom is not None]
     return min(counted, int(min(fewest)) + 1) if fewest else counted
 

@@ -17,13 +17,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.clusters import influence_covariance
+from cstonet.estimators.nuisances import FloatArray, IntArray
 
 # Below this share of the largest, an eigenvalue is the rounding error of a zero.
 _ZERO = 1e-12
 
 
-def led_by(leading: Sequence[Effects], effects: Effects) -> Effects:
+def led_by(
+    leading: Sequence[Effects], effects: Effects, clusters: IntArray | None = None
+) -> Effects:
     """Effects with others before them, and the joint covariance of all.
 
     Parameters
@@ -32,6 +35,8 @@ def led_by(leading: Sequence[Effects], effects: Effects) -> Effects:
         Contrasts of the same n units, from the same nuisances.
     effects : Effects
         What follows them: contrasts, then means.
+    clusters : (n,) int, optional
+        Codes of the clusters that units belong to.
 
     Returns
     -------
@@ -40,9 +45,8 @@ def led_by(leading: Sequence[Effects], effects: Effects) -> Effects:
     """
     parts = [*leading, effects]
     influence = np.concatenate([part.influence for part in parts], axis=1)
-    n = len(influence)
-    mapped = np.concatenate([_with_covariance(part) for part in parts], axis=1)
-    covariance = mapped.T @ mapped / n**2
+    mapped = np.concatenate([_with_covariance(part, clusters) for part in parts], axis=1)
+    covariance = influence_covariance(mapped, clusters)
     end = 0
     for part in parts:
         own = slice(end, end + len(part.names))
@@ -67,10 +71,9 @@ def _freedom(parts: Sequence[Effects]) -> FloatArray | None:
     return np.concatenate([inf if part.freedom is None else part.freedom for part, inf in own])
 
 
-def _with_covariance(effects: Effects) -> FloatArray:
+def _with_covariance(effects: Effects, clusters: IntArray | None) -> FloatArray:
     """Influence values (n, k) moved as little as gives them the covariance of the estimates."""
-    n = len(effects.influence)
-    moment = effects.influence.T @ effects.influence / n**2
+    moment = influence_covariance(effects.influence, clusters)
     root, inverse = _roots(moment)
     middle, _ = _roots(root @ effects.covariance @ root)
     moved: FloatArray = effects.influence @ (inverse @ middle @ inverse)

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.blocks import row_blocks
+from cstonet.estimators.clusters import SquaredSums
 from cstonet.estimators.nuisances import (
     Clip,
     Columns,
@@ -252,14 +253,13 @@ def linear_terms(
     gram[slopes, slopes] += nuisances.ridge * weights.sum()
     inverse = np.asarray(np.linalg.pinv(gram / n, rcond=_RANK_TOLERANCE, hermitian=True))
     coefficients = inverse @ moment / n
-    error, squares = np.empty(n), 0.0
+    error, moments = np.empty(n), SquaredSums(width - levels, nuisances.clusters)
     for rows in row_blocks(n, width):
         regressors = terms(rows)
         residual[rows] -= regressors @ coefficients
         leverage = weights[rows] * np.sum((regressors @ inverse) * regressors, axis=1) / n
         error[rows] = residual[rows] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREEDOM))
-        sizes = np.sum(regressors[:, levels:] ** 2, axis=1)
-        squares += float((weights[rows] * error[rows]) ** 2 @ sizes)
+        moments.add(rows, weights[rows] * error[rows], regressors[:, levels:])
     return LinearTerms(
         columns=z,
         center=center,
@@ -275,7 +275,7 @@ def linear_terms(
         residual=residual,
         error=error,
         ridge=nuisances.ridge,
-        noise=squares / information if information > 0 else 0.0,
+        noise=moments.total() / information if information > 0 else 0.0,
     )
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.clusters import cluster_freedom, mean_square
 from cstonet.estimators.dispersion import coefficient_influence
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.nuisances import FloatArray
@@ -67,16 +68,17 @@ def estimate_marginal_effect(nuisances: DoseNuisances, *, clip: float) -> Effect
     left = residual - correction * nuisances.surprise
     influence: FloatArray = weights * (nuisances.slope - plug_in + representer * left)
     influence += _influence_of_density(nuisances, left)
-    estimate = plug_in + correction
+    estimate, clusters = plug_in + correction, nuisances.clusters
     return Effects(
         names=(NAME,),
         n_contrasts=1,
         estimates=np.array([estimate]),
-        covariance=np.array([[np.mean(influence**2) / nuisances.n]]),
+        covariance=np.array([[mean_square(influence, clusters) / nuisances.n]]),
         influence=influence[:, None],
         n_clipped=stabilised_weights(nuisances, clip).n_bounded,
         clip=clip,
         variance_kind="influence",
+        freedom=cluster_freedom((weights * representer)[:, None], clusters),
     )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from cstonet.errors import NumericalError
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.clusters import cluster_freedom, influence_covariance
 from cstonet.estimators.nuisances import (
     FloatArray,
     IntArray,
@@ -63,6 +64,8 @@ class MediationNuisances:
         Sampling weights; their scale is irrelevant.
     fold : (n,) int64
         Fold in which the unit was held out; 0 for all without cross-fitting.
+    clusters : (n,) int or None
+        Codes of the clusters that units belong to; None: units are independent.
     """
 
     y: FloatArray
@@ -73,6 +76,7 @@ class MediationNuisances:
     posterior: FloatArray
     weights: FloatArray | None
     fold: IntArray
+    clusters: IntArray | None = None
 
     def __post_init__(self) -> None:
         if self.eta.shape != (len(self.y), 2, 2) or self.posterior.shape != (len(self.y), 2):
@@ -96,6 +100,7 @@ class MediationNuisances:
             propensity=self.propensity,
             weights=self.weights,
             fold=self.fold,
+            clusters=self.clusters,
         )
 
 
@@ -180,6 +185,18 @@ def mediation_scores(
     return scores
 
 
+def freedom_by_arms(
+    nuisances: MediationNuisances, propensity: FloatArray, estimates: int
+) -> FloatArray | None:
+    """Degrees of freedom of comparisons of the arms, shape (estimates,), if clusters are few.
+
+    They are those of inverse probability weights, given clipped probabilities (n, 2).
+    """
+    received = np.take_along_axis(propensity, nuisances.treatment[:, None], axis=1)
+    weights = mean_one(nuisances.weights, len(received))[:, None] / received
+    return cluster_freedom(np.repeat(weights, estimates, axis=1), nuisances.clusters)
+
+
 def estimate_mediation(nuisances: MediationNuisances, *, clip: float) -> MediationEffects:
     """Total, natural direct and natural indirect effects.
 
@@ -205,16 +222,18 @@ def estimate_mediation(nuisances: MediationNuisances, *, clip: float) -> Mediati
     means = weights @ parts / n
     influence = weights[:, None] * (parts - means)
     to_effects = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    covariance = influence_covariance(influence, nuisances.clusters)
     return MediationEffects(
         effects=Effects(
             names=EFFECTS,
             n_contrasts=len(EFFECTS),
             estimates=to_effects @ means,
-            covariance=to_effects @ (influence.T @ influence / n**2) @ to_effects.T,
+            covariance=to_effects @ covariance @ to_effects.T,
             influence=influence @ to_effects.T,
             n_clipped=propensity.n_clipped,
             clip=clip,
             variance_kind="influence",
+            freedom=freedom_by_arms(nuisances, propensity.values, len(EFFECTS)),
         ),
         n_bounded=posterior.n_clipped,
     )

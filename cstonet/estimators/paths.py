@@ -26,7 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.estimators.aipw import estimate_effects
-from cstonet.estimators.mediation import MediationNuisances
+from cstonet.estimators.clusters import mean_square
+from cstonet.estimators.mediation import MediationNuisances, freedom_by_arms
 from cstonet.estimators.nuisances import FloatArray, Nuisances, clip_propensity, mean_one
 from cstonet.estimators.repetitions import variance_over_repetitions
 
@@ -55,10 +56,11 @@ class PathNuisances:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Estimates (J,) with standard errors (J,)."""
+    """Estimates (J,) with standard errors (J,), and degrees of freedom (J,) if clusters are few."""
 
     values: FloatArray
     errors: FloatArray
+    freedom: FloatArray | None = None
 
     def over_repetitions(self, singles: Sequence[Estimates]) -> Estimates:
         """The same estimates, with the errors of a single repetition of the cross-fitting.
@@ -71,7 +73,7 @@ class Estimates:
         variance = variance_over_repetitions(
             self.values, [(single.values, single.errors**2) for single in singles]
         )
-        return Estimates(self.values, np.sqrt(variance))
+        return Estimates(self.values, np.sqrt(variance), self.freedom)
 
 
 def estimate_paths(
@@ -103,7 +105,8 @@ def estimate_paths(
     difference = scores[:, 1] - scores[:, 0]
     values: FloatArray = weights @ difference / len(scores)
     influence = weights[:, None] * (difference - values)
-    return Estimates(values, np.sqrt(np.mean(influence**2, axis=0) / len(scores)))
+    variance = mean_square(influence, nuisances.clusters) / len(scores)
+    return Estimates(values, np.sqrt(variance), freedom_by_arms(nuisances, p, len(values)))
 
 
 def estimate_mediator_effects(
@@ -131,6 +134,7 @@ def estimate_mediator_effects(
                 propensity=nuisances.propensity,
                 weights=nuisances.weights,
                 fold=nuisances.fold,
+                clusters=nuisances.clusters,
             ),
             levels=(0, 1),
             clip=clip,
@@ -141,4 +145,7 @@ def estimate_mediator_effects(
     return Estimates(
         np.array([effect.estimates[0] for effect in effects]),
         np.array([effect.standard_errors[0] for effect in effects]),
+        freedom_by_arms(
+            nuisances, clip_propensity(nuisances.propensity, clip).values, len(effects)
+        ),
     )

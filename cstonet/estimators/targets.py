@@ -28,6 +28,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
+from cstonet.estimators.clusters import mean_square
 from cstonet.estimators.linear_terms import LinearTerms, linear_terms
 from cstonet.estimators.nuisances import (
     Clip,
@@ -70,7 +71,8 @@ def estimate_target(
     look = _FirstLook.at(nuisances, target, contrast, clip)
     n, linear, share = nuisances.n, look.linear, look.share
     estimate = look.total / share
-    influence, squares, spread = np.empty(n), 0.0, WeightSpread(1)
+    influence, errors = np.empty(n), np.empty(n)
+    spread = WeightSpread(1, nuisances.clusters)
     for units in unit_blocks(nuisances, clip, linear):
         tilted = _Tilted.of(units, target, *contrast)
         weights = tilted.contrasted
@@ -81,9 +83,9 @@ def estimate_target(
             residual, error = linear.residual[units.rows], linear.error[units.rows]
             signal = signal + linear.held(units.rows, look.imbalance)[:, 0]
         influence[units.rows] = (signal + weights[:, 0] * residual) / share
-        squares += float(np.sum(((signal + weights[:, 0] * error) / share) ** 2))
+        errors[units.rows] = (signal + weights[:, 0] * error) / share
         spread.add(weights)
-    variance = squares / n / n
+    variance = float(mean_square(errors, nuisances.clusters)) / n
     if linear is not None:
         variance += float(linear.missed(look.imbalance)[0, 0]) / share**2
     return Effects(

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cstonet.errors import OptionError
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.clusters import cluster_freedom, influence_covariance, spread_freedom
+from cstonet.estimators.nuisances import FloatArray, IntArray
 
 VarianceKind: TypeAlias = Literal["paper", "influence"]
 VARIANCE_KINDS: tuple[VarianceKind, ...] = get_args(VarianceKind)
@@ -31,14 +32,20 @@ class PomCovariance:
         noise; it vanishes only where the outcome model is right.
     levels : int
         Number L of means.
+    clusters : (n,) int, optional
+        Codes of the clusters of the units, in the order in which these are added. Signal and noise
+        of neighbours may then go together in any way: the covariance is that of the influence
+        values' sums over clusters, whatever the kind.
     """
 
-    def __init__(self, kind: VarianceKind, levels: int) -> None:
+    def __init__(self, kind: VarianceKind, levels: int, clusters: IntArray | None = None) -> None:
         if kind not in VARIANCE_KINDS:
             raise OptionError(f"variance must be one of {', '.join(VARIANCE_KINDS)}, not {kind!r}")
         self._kind = kind
         # Sums of v vᵀ over units: of signal and of noise, or of both together.
         self._moments = np.zeros((2 if kind == "paper" else 1, levels, levels))
+        self._clusters = clusters
+        self._influence: list[FloatArray] = []
 
     def add(self, signal: FloatArray, noise: FloatArray) -> None:
         """Add m units.
@@ -51,18 +58,19 @@ class PomCovariance:
             w_i 1(A_i = a) (y_i - μ̂_a(x_i)) / p̂_a(x_i), and what estimated slopes of linear terms
             add. Signal and noise together are the influence values of the means.
         """
+        if self._clusters is not None:
+            self._influence.append(signal + noise)
+            return
         parts = (signal, noise) if self._kind == "paper" else (signal + noise,)
         for moment, values in zip(self._moments, parts, strict=True):
             moment += values.T @ values
 
     def value(self, n: int) -> FloatArray:
         """Covariance (L, L) of the estimators after n units, that is, already divided by n."""
+        if self._clusters is not None:
+            return influence_covariance(np.concatenate(self._influence), self._clusters)
         covariance: FloatArray = (self._moments / n).sum(axis=0) / n
         return covariance
-
-
-# Degrees of freedom from which on Student's t is as good as normal.
-MANY_DEGREES = 100.0
 
 
 class WeightSpread:
@@ -71,24 +79,32 @@ class WeightSpread:
     With weights v_i of independent errors of one variance, the variance that is estimated by
     Σ v_i² e_i² has (Σ v_i²)² / Σ v_i⁴ degrees of freedom (Satterthwaite), less one for a mean. In
     an arm of nine these are eight, however large the other arm is.
+
+    Parameters
+    ----------
+    estimates : int
+        Their number c.
+    clusters : (n,) int, optional
+        Codes of the clusters of the units, in the order in which these are added: the errors are
+        then spread over clusters, see `cluster_freedom`.
     """
 
-    def __init__(self, estimates: int) -> None:
+    def __init__(self, estimates: int, clusters: IntArray | None = None) -> None:
         self._squares, self._fourths = np.zeros(estimates), np.zeros(estimates)
+        self._clusters = clusters
+        self._weights: list[FloatArray] = []
 
     def add(self, weights: FloatArray) -> None:
         """Add m units with weights (m, c)."""
+        if self._clusters is not None:
+            self._weights.append(weights)
+            return
         squares = weights**2
         self._squares += squares.sum(axis=0)
         self._fourths += (squares**2).sum(axis=0)
 
     def freedom(self) -> FloatArray | None:
         """Degrees of freedom (c,), at least one; None if all are many."""
-        spread = np.divide(
-            self._squares**2,
-            self._fourths,
-            out=np.ones_like(self._squares),
-            where=self._fourths > 0,
-        )
-        freedom: FloatArray = np.maximum(spread - 1, 1.0)
-        return None if freedom.min() >= MANY_DEGREES else freedom
+        if self._clusters is not None:
+            return cluster_freedom(np.concatenate(self._weights), self._clusters)
+        return spread_freedom(self._squares, self._fourths)

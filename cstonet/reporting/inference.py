@@ -14,7 +14,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
-from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.clusters import cluster_sums
+from cstonet.estimators.nuisances import FloatArray, IntArray
 from cstonet.reporting.numbers import with_error
 from cstonet.settings.checks import is_real
 from cstonet.streams import Stream
@@ -157,12 +158,18 @@ class EffectModel:
         return self.exog_names
 
 
-def largest_quantile_by_influence(influence: FloatArray, alpha: float, seed: int) -> float:
-    """Quantile 1 - alpha of the largest |z| among k estimates, by a multiplier bootstrap.
+def largest_quantile_by_influence(
+    influence: FloatArray,
+    alpha: float,
+    seed: int,
+    clusters: IntArray | None = None,
+    freedom: float | None = None,
+) -> float:
+    """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates, by a multiplier bootstrap.
 
-    The bootstrap draws Σ_i ξ_i IF_i / n with standard normal ξ_i. Given the data that is a normal
-    vector with the covariance of the influence values, from which it is drawn directly. The
-    estimates may be more than the units.
+    The bootstrap draws Σ_i ξ_i IF_i / n with standard normal ξ_i, one for each unit or cluster.
+    Given the data that is a normal vector with the covariance of the influence values, from which
+    it is drawn directly. The estimates may be more than the units.
 
     Parameters
     ----------
@@ -172,15 +179,23 @@ def largest_quantile_by_influence(influence: FloatArray, alpha: float, seed: int
         One minus the joint level.
     seed : int
         Seed of the draws.
+    clusters : (n,) int, optional
+        Codes of the clusters that units belong to.
+    freedom : float, optional
+        Degrees of freedom, where clusters are few.
     """
     if influence.shape[1] <= 1:
-        return float(-ndtri(alpha / 2))
+        return float(-ndtri(alpha / 2) if freedom is None else -stdtrit(freedom, alpha / 2))
+    influence = cluster_sums(influence, clusters)
     scale = np.sqrt(np.mean(influence**2, axis=0))
     studentised = influence / np.where(scale > 0, scale, 1.0)
     # A square root of the correlations that allows them to be singular.
     root = np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r")
-    draws = Stream.MULTIPLIERS.generator(seed).standard_normal((_DRAWS, len(root)))
-    return float(np.quantile(np.abs(draws @ root).max(axis=1), 1 - alpha))
+    rng = Stream.MULTIPLIERS.generator(seed)
+    largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root).max(axis=1)
+    if freedom is not None and math.isfinite(freedom):
+        largest /= np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
+    return float(np.quantile(largest, 1 - alpha))
 
 
 def largest_quantile(

@@ -158,8 +158,9 @@ def training_paragraph(plan: Plan) -> str:
     )
 
 
-def variance_paragraph(effects: Effects, plan: Plan) -> str:
+def variance_paragraph(design: AnyDesign, effects: Effects, plan: Plan) -> str:
     """Where standard errors and intervals come from."""
+    decisive = "units" if design.clusters is None else "clusters"
     source = _ERRORS[effects.variance_kind]
     errors = f"Inference. Standard errors are from {source}"
     if effects.freedom is None:
@@ -169,7 +170,7 @@ def variance_paragraph(effects: Effects, plan: Plan) -> str:
             "intervals use Student's t with at least "
             f"{math.floor(float(effects.freedom.min())):.0f} degrees of freedom"
         )
-        text = f"{errors}; {student} (Satterthwaite), because few units decide the estimates."
+        text = f"{errors}; {student} (Satterthwaite), because few {decisive} decide the estimates."
         if effects.between is not None:
             text = (
                 f"{errors} within, and the variance between, {effects.imputations} imputations "
@@ -180,7 +181,27 @@ def variance_paragraph(effects: Effects, plan: Plan) -> str:
             f" Errors are those of a single one of the {plan.repeats} repetitions, plus what the "
             "repetitions differ by."
         )
-    return text
+    return text + _clusters(design, plan)
+
+
+def _clusters(design: AnyDesign, plan: Plan) -> str:
+    """How clusters were respected; empty without them."""
+    groups = design.n_clusters
+    if groups is None:
+        return ""
+    text = (
+        f" Units of one {design.cluster_name} may depend on each other: influence values were "
+        f"summed over the G = {count(groups)} clusters before their variance was taken, with the "
+        f"factor G/(G-1) = {groups / (groups - 1):.3f} (cluster-robust standard errors)"
+    )
+    if plan.folds > 1:
+        text += ", and clusters stayed whole in folds and validation rows"
+    if plan.search is not None or plan.screen is not None:
+        text += (
+            ". Score tests of covariates took units for independent, so that more covariates than "
+            "matter may have been found; that costs precision, not validity"
+        )
+    return f"{text}."
 
 
 def missing_paragraph(design: AnyDesign) -> str:

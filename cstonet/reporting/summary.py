@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cstonet.data.design import AnyDesign
+from cstonet.data.variables import counted
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference, check_alpha, studentised
 from cstonet.reporting.methods import cross_fitting
@@ -107,6 +108,22 @@ def role_rows(design: AnyDesign) -> list[Row]:
         ("Outcome:", f"{design.outcome_name} ({design.family})"),
         ("Treatment:", f"{design.treatment.name} ({design.treatment.label})"),
     ]
+
+
+def cluster_rows(design: AnyDesign) -> list[Row]:
+    """Number of clusters, for the left half of the header; empty without them."""
+    if design.n_clusters is None:
+        return []
+    return [("Clusters:", f"{count(design.n_clusters)} ({design.cluster_name})")]
+
+
+def cluster_size_rows(design: AnyDesign) -> list[Row]:
+    """Sizes of the clusters, for the right half; as many rows as `cluster_rows`."""
+    if design.clusters is None:
+        return []
+    _, sizes = np.unique(counted(design.clusters, design.weights), return_counts=True)
+    least, most = (count(int(size)) for size in (sizes.min(), sizes.max()))
+    return [("Units per cluster:", least if least == most else f"{least} to {most}")]
 
 
 def network_rows(plan: Plan) -> list[Row]:
@@ -211,13 +228,14 @@ def _vote(selected: bool, votes: int, supports: int) -> str:
 # Notes -------------------------------------------------------------------------------------------
 
 
-def note_methods(estimator: str, effects: Effects, plan: Plan) -> str:
+def note_methods(estimator: str, design: AnyDesign, effects: Effects, plan: Plan) -> str:
     """One line on how it was done, and where the rest is."""
+    clustered = "" if design.clusters is None else f", clustered by {design.cluster_name}"
     imputed = "" if effects.between is None else f", {effects.imputations} imputations"
     source = _ERRORS[effects.variance_kind]
     return (
-        f"Methods: {estimator}, {cross_fitting(plan)}{imputed}; standard errors from {source}; "
-        "res.methods() has the full text."
+        f"Methods: {estimator}, {cross_fitting(plan)}{imputed}; standard errors from {source}"
+        f"{clustered}; res.methods() has the full text."
     )
 
 
@@ -235,6 +253,29 @@ def notes_data(design: AnyDesign, effects: Effects, own: Iterable[str] = ()) -> 
     yield from _note_imputed(design, effects)
     if design.weights is not None:
         yield "Weighted: the effects are those of the population that the weights represent."
+    yield from _note_clusters(design)
+
+
+def _note_clusters(design: AnyDesign) -> Iterator[str]:
+    """How clusters were respected; where there are none, whether there should be."""
+    groups = design.n_clusters
+    if groups is not None:
+        yield (
+            f"Clustered by {design.cluster_name}: standard errors, tests and intervals are "
+            f"cluster-robust (G = {count(groups)}, factor G/(G-1) = {groups / (groups - 1):.3f}); "
+            "folds keep clusters whole. Score tests of covariates take rows for independent."
+        )
+    elif design.n_copies:
+        rows = (
+            "1 row is an exact copy"
+            if design.n_copies == 1
+            else (f"{count(design.n_copies)} rows are exact copies")
+        )
+        yield (
+            f"{rows} of another in outcome, treatment and all covariates, and counts as a unit of "
+            "its own. If units were repeated, name them with cluster=, or keep one row each with "
+            "weights=; standard errors are too small otherwise."
+        )
 
 
 def _note_imputed(design: AnyDesign, effects: Effects) -> Iterator[str]:

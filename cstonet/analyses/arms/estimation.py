@@ -103,6 +103,7 @@ def arms_nuisances(
             linear=linear if plan.adjusts_by_slopes else None,
             found=np.flatnonzero(np.isin(columns, found)),
             ridge=plan.slope_ridge,
+            clusters=design.clusters,
         )
 
     average = nuisances(averaged(predictions), fitted.folds, groups[0])
@@ -133,7 +134,7 @@ def estimate_arms(design: Design[Arms], plan: Plan, nuisances: ArmsNuisances) ->
             estimate_target(one, plan.estimand, (b, 0), clip=clip, name=name)
             for b, name in enumerate(contrast_names(plan.estimand, arms), start=1)
         ]
-        return led_by(leading, effects)
+        return led_by(leading, effects, one.clusters)
 
     singles = tuple(
         repetition.effects(estimate).without_influence() for repetition in nuisances.repetitions

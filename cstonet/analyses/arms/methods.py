@@ -75,7 +75,7 @@ def arms_methods(results: ArmsResults) -> str:
             _estimator_paragraph(results),
             clipping_paragraph(results),
             _support_paragraph(results),
-            variance_paragraph(effects, plan),
+            variance_paragraph(design, effects, plan),
             missing_paragraph(design),
             software_paragraph(plan, results.version),
         ]

@@ -16,6 +16,8 @@ from cstonet.reporting.numbers import count, probability
 from cstonet.reporting.summary import (
     Row,
     SummaryParts,
+    cluster_rows,
+    cluster_size_rows,
     effects_table,
     estimator_row,
     network_rows,
@@ -49,6 +51,7 @@ def arms_summary(results: ArmsResults, alpha: float) -> SummaryParts:
         left=[
             *role_rows(design),
             ("Covariates:", count(len(design.covariates))),
+            *cluster_rows(design),
             *network_rows(plan),
         ],
         right=arms_rows(results, "AIPW"),
@@ -60,7 +63,7 @@ def arms_summary(results: ArmsResults, alpha: float) -> SummaryParts:
             note_selection(results.selection, false=results.expected_false_selections),
             *notes_data(design, effects, _note_levels(results)),
             *results.notes,
-            note_methods("AIPW", effects, plan),
+            note_methods("AIPW", design, effects, plan),
         ],
     )
 
@@ -79,6 +82,7 @@ def arms_rows(results: ComparedArms, estimator: str) -> list[Row]:
     return [
         estimator_row(estimator, plan),
         ("Observations:", f"{results.nobs}{arms}"),
+        *cluster_size_rows(results.design),
         ("Units clipped:", f"{effects.n_clipped} at {clip_label(effects.clip, len(sizes))}"),
         *training_rows(plan, networks.n_nonzero, networks.n_weights),
     ]

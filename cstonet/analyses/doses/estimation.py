@@ -97,6 +97,7 @@ def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData
             weights=design.weights,
             fold=fold,
             spread_terms=dispersion.terms,
+            clusters=design.clusters,
         )
         return nuisances, dispersion
 

@@ -35,7 +35,7 @@ def dose_methods(results: DoseResults) -> str:
             training_paragraph(plan),
             density_paragraph(results),
             _estimator_paragraph(results),
-            variance_paragraph(effects, plan),
+            variance_paragraph(design, effects, plan),
             software_paragraph(plan, results.version),
         ]
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import is_number, listing
@@ -242,9 +242,16 @@ def _within(grid: ArrayLike, support: tuple[float, float], dose_name: str) -> Fl
 
 def _table(curve: DoseCurve, alpha: float, seed: int) -> pd.DataFrame:
     errors = curve.standard_errors
+    freedom, fewest = curve.freedom, None
     pointwise = float(-ndtri(alpha / 2)) * errors
     known = np.isfinite(errors)
-    uniform = largest_quantile_by_influence(curve.influence[:, known], alpha, seed) * errors
+    if freedom is not None:
+        pointwise = -stdtrit(freedom, alpha / 2) * errors
+        fewest = float(freedom[known].min(initial=np.inf))
+    largest = largest_quantile_by_influence(
+        curve.influence[:, known], alpha, seed, curve.clusters, fewest
+    )
+    uniform = largest * errors
     return pd.DataFrame(
         {
             "dose": curve.doses,

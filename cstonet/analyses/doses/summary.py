@@ -10,6 +10,8 @@ from cstonet.reporting.numbers import count, plain
 from cstonet.reporting.summary import (
     Row,
     SummaryParts,
+    cluster_rows,
+    cluster_size_rows,
     effects_table,
     estimator_row,
     network_rows,
@@ -35,11 +37,13 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
             *role_rows(design),
             _dose_row(results),
             ("Covariates:", count(len(design.covariates))),
+            *cluster_rows(design),
             *network_rows(plan),
         ],
         right=[
             estimator_row("DR", plan),
             ("Observations:", str(results.nobs)),
+            *cluster_size_rows(design),
             _spread_row(results),
             ("Densities bounded:", f"{effects.n_clipped} at {plain(effects.single_clip)}"),
             *training_rows(plan, networks.n_nonzero, networks.n_weights),
@@ -55,7 +59,7 @@ def dose_summary(results: DoseResults, alpha: float) -> SummaryParts:
             note_selection(results.selection, false=results.expected_false_selections),
             *notes_data(design, effects),
             *results.notes,
-            note_methods("doubly robust score", effects, plan),
+            note_methods("doubly robust score", design, effects, plan),
         ],
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, stdtr
 
 from cstonet.analyses.mediation.models import MediationPrediction
 from cstonet.analyses.mediation.networks import MediationNetworks
@@ -115,6 +115,7 @@ def _mediated(design: MediationDesign, prediction: MediationPrediction, fold: In
         posterior=np.column_stack([1 - treated, treated]),
         weights=design.weights,
         fold=fold,
+        clusters=design.clusters,
     )
     paths = PathNuisances(prediction.ratio, prediction.own, prediction.rest, prediction.both)
     return Mediated(nuisances, paths, prediction.means)
@@ -183,10 +184,10 @@ def mediator_table(
             **{name: held[name].to_numpy() for name in _HELD},
             "effect": effect.values,
             "effect_se": effect.errors,
-            "effect_pvalue": _pvalue(effect.values, effect.errors),
+            "effect_pvalue": _pvalue(effect),
             "indirect": path.values,
             "indirect_se": path.errors,
-            "indirect_pvalue": _pvalue(path.values, path.errors),
+            "indirect_pvalue": _pvalue(path),
         },
         index=pd.Index(mediators.names, name="mediator"),
     )
@@ -195,7 +196,9 @@ def mediator_table(
 _HELD = ("outcome", "outcome_count", "outcome_frequency", "outcome_strength")
 
 
-def _pvalue(values: FloatArray, errors: FloatArray) -> FloatArray:
+def _pvalue(estimates: Estimates) -> FloatArray:
     """Two-sided p-values; 1 where a path was never in a model and has no error either."""
+    values, errors, freedom = estimates.values, estimates.errors, estimates.freedom
     z = np.divide(values, errors, out=np.zeros_like(values), where=errors > 0)
-    return np.asarray(2 * ndtr(-np.abs(z)))
+    tail = ndtr(-np.abs(z)) if freedom is None else stdtr(freedom, -np.abs(z))
+    return np.asarray(2 * tail)

@@ -47,7 +47,7 @@ def mediation_methods(results: MediationResults) -> str:
             _estimator_paragraph(results),
             _ASSUMED,
             f"{clipping_paragraph(results)} {_ratios(results)}",
-            variance_paragraph(effects, plan),
+            variance_paragraph(design, effects, plan),
             software_paragraph(plan, results.version),
         ]
     )

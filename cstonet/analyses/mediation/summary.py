@@ -10,6 +10,7 @@ from cstonet.analyses.arms.wording import direction
 from cstonet.reporting.numbers import count, pvalue, with_error
 from cstonet.reporting.summary import (
     SummaryParts,
+    cluster_rows,
     effects_table,
     network_rows,
     note_methods,
@@ -35,7 +36,12 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
     numbers = f"{count(len(design.covariates))}, {len(results.mediators)}"
     return SummaryParts(
         estimand=f"TE, {direction(results.arms)}, split into direct (NDE) and mediated (NIE)",
-        left=[*role_rows(design), ("Covariates, mediators:", numbers), *network_rows(plan)],
+        left=[
+            *role_rows(design),
+            ("Covariates, mediators:", numbers),
+            *cluster_rows(design),
+            *network_rows(plan),
+        ],
         right=arms_rows(results, "EIF"),
         tables=[
             effects_table(results, alpha),
@@ -49,7 +55,7 @@ def mediation_summary(results: MediationResults, alpha: float) -> SummaryParts:
             note_selection(results.selection),
             *notes_data(design, effects),
             *results.notes,
-            note_methods("multiply robust estimator", effects, plan),
+            note_methods("multiply robust estimator", design, effects, plan),
         ],
     )
 

@@ -19,7 +19,8 @@ from cstonet.estimators import (
     joint_freedom,
     led_by,
 )
-from cstonet.estimators.variance import MANY_DEGREES, WeightSpread
+from cstonet.estimators.clusters import MANY_DEGREES
+from cstonet.estimators.variance import WeightSpread
 from cstonet.reporting.inference import Effect, EffectInference
 
 # Degrees of freedom -------------------------------------------------------------------------------
