@@ -46,6 +46,7 @@ class DataStream(IntEnum):
     ONE_MEDIATOR = 4
     THREE_MEDIATORS = 5
     LINEAR_MEDIATION = 6
+    CLUSTERED = 7
     HOLES = 101
 
     def generator(self, seed: int) -> np.random.Generator:

@@ -32,6 +32,7 @@ SIMULATIONS: dict[str, Callable[..., datasets.Simulated]] = {
     "simulation1": datasets.simulation1,
     "simulation2": datasets.simulation2,
     "three_arms": datasets.three_arms,
+    "clustered": datasets.clustered,
     "dose_curve": datasets.dose_curve,
     "one_mediator": datasets.one_mediator,
     "three_mediators": datasets.three_mediators,

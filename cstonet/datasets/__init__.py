@@ -1,6 +1,7 @@
 """Simulations with every truth an estimate can be compared with: the paper's two, and others."""
 
 from cstonet.datasets.autoregressive import simulation2
+from cstonet.datasets.clustered import ClusteredSimulation, clustered
 from cstonet.datasets.common_factor import simulation1
 from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
 from cstonet.datasets.holes import many_holes, paper_holes, punch_holes
@@ -15,11 +16,13 @@ from cstonet.datasets.three_arms import ThreeArms, three_arms
 from cstonet.datasets.truths import Simulated
 
 __all__ = [
+    "ClusteredSimulation",
     "DoseSimulation",
     "MediationSimulation",
     "Simulated",
     "Simulation",
     "ThreeArms",
+    "clustered",
     "dose_curve",
     "linear_mediation",
     "many_holes",

@@ -66,8 +66,8 @@ class Simulation:
     mean0: float = math.nan
 
     def __repr__(self) -> str:
-        n, columns = self.data.shape
-        return f"<{self.name}: n={n}, p={columns - 2}, seed={self.seed}, ate={self.ate:.4f}>"
+        n, p = len(self.data), sum(name.startswith("x") for name in self.data.columns)
+        return f"<{self.name}: n={n}, p={p}, seed={self.seed}, ate={self.ate:.4f}>"
 
     @property
     def sample_ate(self) -> float:
@@ -113,8 +113,9 @@ class Simulation:
         position = effects.names.index("ATE")
         return float(effects.estimates[position]), float(effects.standard_errors[position])
 
-    def _oracle(self) -> Effects:
-        truth = Nuisances(
+    def nuisances(self) -> Nuisances:
+        """The true nuisances, for estimators that are told everything."""
+        return Nuisances(
             y=self.data["y"].to_numpy(np.float64),
             treatment=self.data["treat"].to_numpy(np.int64),
             mu=np.column_stack([self.mu0, self.mu1]),
@@ -122,7 +123,9 @@ class Simulation:
             weights=None,
             fold=np.zeros(len(self.data), np.int64),
         )
-        return estimate_effects(truth, levels=(0, 1), clip=0.0, variance="influence")
+
+    def _oracle(self) -> Effects:
+        return estimate_effects(self.nuisances(), levels=(0, 1), clip=0.0, variance="influence")
 
 
 def check_options(n: object, p: object, seed: object, **numbers: object) -> None:
