@@ -106,14 +106,17 @@ class Vector:
         LengthMismatchError
             If there are not n of them.
         """
-        if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
-            values = values.iloc[:, 0]
-        elif np.ndim(values) == 2 and np.shape(values)[1] == 1:
-            values = np.ravel(values)
-        if np.ndim(values) != 1:
+        expected = f"{name} must hold one value per row"
+        try:
+            shape = np.shape(values)
+        except ValueError:
+            raise DataError(f"{expected}; it holds lists that differ in length.") from None
+        if len(shape) == 2 and shape[1] == 1:
+            frame = isinstance(values, pd.DataFrame)
+            values, shape = values.iloc[:, 0] if frame else np.ravel(values), shape[:1]
+        if len(shape) != 1:
             raise DataError(
-                f"{name} must hold one value per row; its shape is {np.shape(values)}. Pass a "
-                "one-dimensional array or a Series."
+                f"{expected}; its shape is {shape}. Pass a one-dimensional array or a Series."
             )
         if len(values) != len(index):
             raise LengthMismatchError(

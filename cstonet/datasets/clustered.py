@@ -65,14 +65,14 @@ def clustered(
     """Villages of which most are treated as a whole; neighbours are alike in everything.
 
     With intra-class correlation ρ, covariate j of unit i in village g is √ρ z_gj + √(1-ρ) w_ij,
-    all standard normal. A village is treated if z_g1 - z_g3 + z_g5 + e_g > 0, and nineteen in twenty
-    of its units receive what it does, the others toss a coin. The outcome is
+    all standard normal. A village is treated if z_g1 - z_g3 + z_g5 + e_g > 0, and 95 % of its units
+    receive what it does, the others toss a coin. The outcome is
 
         y = x1 + ½ (x2² - 1) + tanh(2 x3) + (1 + ½ x4) A + σ (√ρ u_g + √(1-ρ) ε),
 
     so that the average effect is 1. What a village has in common beside the covariates, u_g, has
-    nothing to do with its treatment: given the covariates of the unit alone there is no confounding,
-    but standard errors that take units for independent are much too small.
+    nothing to do with its treatment: given the covariates of the unit alone there is no
+    confounding, but standard errors that take units for independent are much too small.
 
     Parameters
     ----------
