@@ -229,7 +229,7 @@ def _arguments(raw: RawData, request: Request) -> dict[str, Any]:
         "reference": request.reference,
         "missing": None if request.missing == "raise" else request.missing,
     }
-    for name, vector in (("weights", raw.weights),):
+    for name, vector in (("weights", raw.weights), ("cluster", raw.cluster)):
         # Of an array there is nothing to write down but its name.
         said[name] = vector.name if vector is not None and vector.columns else vector
     return {name: value for name, value in said.items() if value is not None}

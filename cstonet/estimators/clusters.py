@@ -136,10 +136,13 @@ class SquaredSums:
         if self._clusters is None:
             self._squares += float(factors**2 @ np.sum(vectors**2, axis=1))
         else:
-            np.add.at(self._sums, self._clusters[rows], vectors * factors[:, None])
+            codes, count = self._clusters[rows], len(self._sums)
+            for sums, column in zip(self._sums.T, vectors.T, strict=True):
+                sums += np.bincount(codes, factors * column, count)
 
     def total(self) -> float:
         """The sum."""
         if self._clusters is None:
             return self._squares
-        return small_sample_factor(self._clusters) * float(np.sum(self._sums**2))
+        moving = np.flatnonzero(self._sums.any(axis=1))
+        return small_sample_factor(moving) * float(np.sum(self._sums**2))
