@@ -27,6 +27,7 @@ class Stream(IntEnum):
     SEARCH_ROWS = 8
     BACKBONE = 9
     MIXTURE = 10
+    CATE_BANDS = 11
     YARDSTICKS = 21
     PLACEBO = 22
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +54,53 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
     for code in (factor.code for term in terms for factor in term.factors):
         _check_names(code, known)
     return tuple(_column(term, known) or term for term in terms if term.factors)
+
+
+def term_matrix(
+    text: str, known: Collection[str], column: Callable[[str], pd.Series], n: int
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The columns that a sum of terms stands for, with a constant unless it says ``0 +``.
+
+    Parameters
+    ----------
+    text : str
+        The terms, such as ``age + C(sex)``.
+    known : collection of str
+        The variables there are.
+    column : callable
+        Gives the values of one, without gaps.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    matrix, names
+        (n, k), and what patsy calls the k columns.
+    """
+    try:
+        described = patsy.ModelDesc.from_formula(text)
+    except (patsy.PatsyError, RecursionError) as error:
+        raise FormulaError(
+            f"The terms {text!r} cannot be read: {_reason(error)}. Write them as a sum, such as "
+            "'age + C(sex)'; column names that are not plain words go inside Q(\"name\")."
+        ) from error
+    terms = described.rhs_termlist
+    if described.lhs_termlist or not terms:
+        raise FormulaError(f"{text!r} must be a sum of terms without '~', such as 'age + C(sex)'.")
+    for code in (factor.code for term in terms for factor in term.factors):
+        _check_names(code, known)
+    frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
+    if frame.shape[1] == 0 and any(term.factors for term in terms):
+        raise FormulaError(f"The terms {text!r} use no column of the data.")
+    if frame.shape[1] == 0:
+        return np.ones((n, 1)), tuple(term.name() for term in terms)
+    data = _prepare([_input(frame[name]) for name in frame], frame)
+    with _translated_errors():
+        (info,) = patsy.design_matrix_builders(
+            [terms], lambda: iter([data]), _caller_environment(), _RAISE
+        )
+        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
+    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
 
 
 def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:

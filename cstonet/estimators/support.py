@@ -112,13 +112,23 @@ class Overlap:
         odds: FloatArray = logs[:, b] - logs[:, a]
         return odds
 
-    def distance(self, contrast: tuple[int, int]) -> FloatArray:
+    def distance(
+        self, contrast: tuple[int, int], probabilities: FloatArray | None = None
+    ) -> FloatArray:
         """How far units are from where b and a both exist, shape (n,).
 
         By how much the log-odds of the arm that is farther fall short; with two arms, along ℓ.
+
+        Parameters
+        ----------
+        contrast : (b, a)
+            Codes of the two levels.
+        probabilities : (m, L) float64, optional
+            Those of other units, by default of these.
         """
         pair = list(contrast)
-        p = np.clip(self.probabilities[:, pair], _TINY, 1 - _TINY)
+        everyone = self.probabilities if probabilities is None else probabilities
+        p = np.clip(everyone[:, pair], _TINY, 1 - _TINY)
         least = self.least[pair]
         short = np.log(least) - np.log1p(-least) - (np.log(p) - np.log1p(-p))
         far: FloatArray = np.maximum(short.max(axis=1), 0.0)
@@ -158,6 +168,26 @@ def hidden_bias_of_mean(overlap: Overlap, nuisances: Nuisances, arm: int, other:
         return 0.0
     far = np.average(overlap.distance((arm, other)) * lacks, weights=overlap.unit_weights)
     return steepest(overlap, nuisances, (arm, other)) * float(far) if far > 0 else 0.0
+
+
+def hidden_bias_of_sums(
+    overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int], weights: FloatArray
+) -> FloatArray:
+    """What extrapolation could hide of means of c_i τ(x_i) over all units, shape (k,).
+
+    Parameters
+    ----------
+    overlap, nuisances, contrast
+        See `hidden_bias`.
+    weights : (n, k) float64
+        c, which may be negative: no part makes up for another.
+    """
+    far = overlap.distance(contrast) * overlap.lost("ATE", contrast)
+    mean: FloatArray = np.abs(weights).T @ far / len(far)
+    if not mean.any():
+        return np.zeros(weights.shape[1])
+    hidden: FloatArray = steepest(overlap, nuisances, contrast) * mean
+    return hidden
 
 
 def steepest(overlap: Overlap, nuisances: Nuisances, contrast: tuple[int, int]) -> float:

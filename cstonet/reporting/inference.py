@@ -301,7 +301,8 @@ class EffectInference:
         if simultaneous:
             first_mean = self.effects.n_contrasts
             for family in (slice(0, first_mean), slice(first_mean, None)):
-                critical[family] = self._largest(family, alpha)
+                if critical[family].size:
+                    critical[family] = self._largest(family, alpha)
         half = half_widths(self.effects, critical)
         limits = np.column_stack([self.effects.estimates - half, self.effects.estimates + half])
         return pd.DataFrame(limits, index=list(self.effects.names))

@@ -37,6 +37,12 @@ def plain(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if decimals else text
 
 
+def exact(value: float) -> str:
+    """A number as shortly as it can be written for the same number to be read again."""
+    text = plain(float(value))
+    return text if float(text) == value else repr(float(value))
+
+
 def decimals_for(error: float) -> int | None:
     """Decimals that a standard error supports: those that show it to within two per cent.
 

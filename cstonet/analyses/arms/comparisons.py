@@ -16,7 +16,7 @@ from cstonet.analyses.results import CausalResults, Data
 from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
 from cstonet.data.treatment import Arms
-from cstonet.errors import OptionError, UnseenLevelError
+from cstonet.errors import NotAvailableError, OptionError, UnseenLevelError
 from cstonet.estimators import Nuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting import diagnostics
@@ -78,7 +78,12 @@ class ComparedArms(CausalResults):
 
     @answers_in_kind
     def cate(
-        self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
+        self,
+        data: Data | None = None,
+        *,
+        contrast: tuple[Any, Any] | None = None,
+        intervals: float | None = None,
+        simultaneous: bool = False,
     ) -> pd.Series[float] | pd.DataFrame:
         """Conditional average treatment effect μ̂_b(x) - μ̂_a(x) of each unit.
 
@@ -89,12 +94,23 @@ class ComparedArms(CausalResults):
         contrast : (b, a), optional
             Two levels of the treatment. By default those of "ATE", or all that a multilevel
             treatment has with its reference.
+        intervals : float, optional
+            Level of confidence intervals, such as 0.95. They cover on average over units like those
+            of the fit, see :mod:`cstonet.estimators.cate_bands`.
+        simultaneous : bool
+            Whether the level is that of all units asked for together, rather than of each.
 
         Returns
         -------
         Series, or DataFrame
             A column "CATE[b-a]" per contrast if the treatment is multilevel and no contrast given.
+            With `intervals`, the columns estimate, lower and upper.
         """
+        if intervals is not None:
+            codes = self._one_contrast(contrast, "cate(intervals=...)")
+            return self._cate_intervals(data, codes, intervals, simultaneous)
+        if simultaneous:
+            raise OptionError("simultaneous is about intervals: give their level, intervals=0.95.")
         pairs = None if contrast is None else self._contrast_codes(contrast)
         mu, _, index = self._nuisances_of(data)
         if self._multilevel and pairs is None:
@@ -186,6 +202,16 @@ class ComparedArms(CausalResults):
             return None
         return LargestImbalance.of(self.balance())
 
+    def _cate_intervals(
+        self, data: Data | None, contrast: tuple[int, int], level: float, simultaneous: bool
+    ) -> pd.DataFrame:
+        """Estimate, lower and upper limit of each unit's effect, where the analysis has them."""
+        del data, contrast, level, simultaneous
+        raise NotAvailableError(
+            "cate(intervals=...) is there for fits without mediators only: leave the third part of "
+            "the formula out for intervals of conditional total effects."
+        )
+
     @property
     def _multilevel(self) -> bool:
         return self.arms.kind == "multilevel"
@@ -203,6 +229,18 @@ class ComparedArms(CausalResults):
             )
         b, a = (self.arms.code_of(level, "contrast") for level in contrast)
         return b, a
+
+    def _one_contrast(self, contrast: tuple[Any, Any] | None, question: str) -> tuple[int, int]:
+        """Codes of the levels that a question is about; with two levels nobody has to name them."""
+        if contrast is not None:
+            return self._contrast_codes(contrast)
+        if len(self.arms.levels) > 2:
+            levels = self.arms.levels
+            raise OptionError(
+                f"{question} is about two levels of {self.arms.name!r}, which has "
+                f"{len(levels)}: say which, for example contrast=({levels[1]!r}, {levels[0]!r})."
+            )
+        return 1, 0
 
     def _nuisances_of(self, data: Data | None) -> tuple[FloatArray, FloatArray, pd.Index]:
         """Regressions (m, L), propensities (m, L) and row labels of new or training units."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from cstonet.analyses.results import Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.conditions import Mask, Variables, chosen
 from cstonet.data.matrix import dense_part
-from cstonet.errors import NotAvailableError, OptionError
+from cstonet.errors import FormulaError, NotAvailableError, OptionError
 from cstonet.estimators import (
     TARGETS,
     Effects,
@@ -39,7 +40,7 @@ from cstonet.reporting.inference import Effect
 from cstonet.settings.estimator_plan import SHARE_CLIP
 
 _LISTED = 6  # effects named in an error
-_FEWEST = 5  # units of an arm for an effect among some
+FEWEST_UNITS = 5  # units of an arm for an effect among some
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,23 +194,29 @@ class ArmsEffects(ComparedArms):
         """An effect among some units, with weights and slopes of their own."""
         target, contrast = self._target(name)
         part = self._part(name, contrast, where)
+        bias = hidden_bias(part.overlap, part.nuisances, target, contrast)
+        return self._with_bias(self._effects_among(name, target, contrast, part), bias, alpha)
+
+    def _effects_among(
+        self, name: str, target: Target, contrast: tuple[int, int], part: _Part
+    ) -> Effects:
+        """An effect among the units of a part, without what extrapolation could hide."""
 
         def estimate(nuisances: Nuisances) -> Effects:
             some = nuisances.among(part.mask)
             return estimate_target(some, target, contrast, clip=part.clip, name=name)
 
-        bias = hidden_bias(part.overlap, part.nuisances, target, contrast)
-        return self._with_bias(self._effects_by(estimate), bias, alpha)
+        return self._effects_by(estimate)
 
     def _part(self, name: str, contrast: tuple[int, int], where: object) -> _Part:
         """The units that an effect is asked of, if both arms have enough of them."""
         mask = self._chosen(where)
         codes = self.nuisances.treatment[mask]
         sizes = np.bincount(codes, minlength=len(self.arms.levels))
-        if min(sizes[list(contrast)]) < _FEWEST:
+        if min(sizes[list(contrast)]) < FEWEST_UNITS:
             raise NotAvailableError(
                 f"only {min(sizes[list(contrast)])} of the {mask.sum()} units that where= chooses "
-                f"are in one of the arms of {name}: at least {_FEWEST} are needed in each."
+                f"are in one of the arms of {name}: at least {FEWEST_UNITS} are needed in each."
             )
         if not self.nuisances.unit_weights[mask].any():
             raise OptionError("where= chooses only units of weight zero.")
@@ -235,7 +242,9 @@ class ArmsEffects(ComparedArms):
         if beside and design.outcome_name not in beside:
             from cstonet.data.patsy_terms import columns_in  # plain formulas never load patsy
 
-            about |= dict.fromkeys(columns_in(design.outcome_name, beside), "outcome")
+            # An outcome that was given apart from the frame may have any name.
+            with contextlib.suppress(FormulaError):
+                about |= dict.fromkeys(columns_in(design.outcome_name, beside), "outcome")
         about |= dict.fromkeys(design.received.inputs, "treatment")
         advice = {
             "outcome": "effects among units with such outcomes cannot be estimated",
@@ -254,12 +263,16 @@ class ArmsEffects(ComparedArms):
         )
 
     def _column(self, name: str) -> pd.Series:
-        """A covariate, gaps filled by the means of their imputations, or a column of the data."""
-        if name not in self.design.covariates:
-            return self.design.variables([name])[name]
-        j = self.design.covariates.index(name)
-        values = dense_part(self._complete_covariates(), slice(None), slice(j, j + 1))[:, 0]
-        return pd.Series(values, index=self.design.index, name=name)
+        """A column of the data, or a covariate, gaps filled by the means of their imputations."""
+        design = self.design
+        known = () if design.lookup is None else design.lookup.names
+        if name in known:
+            values = design.variables([name])[name]
+            if name not in design.covariates or not values.isna().any():
+                return values
+        j = design.covariates.index(name)
+        complete = dense_part(self._complete_covariates(), slice(None), slice(j, j + 1))[:, 0]
+        return pd.Series(complete, index=design.index, name=name)
 
     def _with_bias(self, effects: Effects, bias: float, alpha: float) -> Effect:
         """A single effect, whose interval includes what extrapolation could hide."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.blocks import row_blocks
 from cstonet.crossfit.fitted import FittedNetworks
-from cstonet.crossfit.fold import Fold, out_of_fold
+from cstonet.crossfit.fold import Fold, by_repetition, out_of_fold
 from cstonet.imputation.new_rows import CompletedRows
 from cstonet.network.covariates import Covariates, at_hand
 from cstonet.network.mixture import (
@@ -36,6 +37,26 @@ def predict(fitted: FittedNetworks, X: NDArray[np.floating]) -> Prediction:
     """Nuisances at new rows, shape (m, p), averaged over the chosen networks of all folds."""
     data = fitted.x_scaling.dataset(X, 0)
     return fitted.over_folds(X.shape[0], lambda fold, rows: at_rows(fitted, fold, data, rows))
+
+
+def outcomes_by_fold(fitted: FittedNetworks, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    """What each fold predicts of the outcomes at rows (m, p), shape (R, K, m, L).
+
+    R repetitions of the cross-fitting have K folds each. Folds are asked about all rows alike,
+    whether they trained on them or not.
+    """
+    data = fitted.x_scaling.dataset(X, 0)
+
+    def of_fold(fold: Fold) -> NDArray[np.float64]:
+        parts = [
+            at_rows(fitted, fold, data, np.arange(rows.start, rows.stop)).mu
+            for rows in row_blocks(X.shape[0])
+        ]
+        return np.concatenate(parts)
+
+    return np.stack(
+        [[of_fold(fold) for fold in repetition] for repetition in by_repetition(fitted.folds)]
+    )
 
 
 def predict_incomplete(

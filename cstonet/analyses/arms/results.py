@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from cstonet.analyses.arms.cate_intervals import CateIntervals
 from cstonet.analyses.arms.cautions import NOT_ESTIMABLE, not_estimable
 from cstonet.analyses.arms.curves import EffectCurves
+from cstonet.analyses.arms.groups import Groups
 from cstonet.analyses.arms.methods import arms_methods
 from cstonet.analyses.arms.policy import TreatmentRules
 from cstonet.analyses.arms.ratios import Ratios
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from cstonet.reporting.summary import SummaryParts
 
 
-class ArmsResults(EffectCurves, Ratios, SensitivityOfArms, TreatmentRules, PlaceboChecks):
+class ArmsResults(
+    EffectCurves, Ratios, SensitivityOfArms, TreatmentRules, PlaceboChecks, Groups, CateIntervals
+):
     """A fitted Causal-StoNet of a treatment with two or more levels.
 
     Parameters

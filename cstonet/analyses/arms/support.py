@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cstonet.data.conditions import Mask, in_condition
 from cstonet.data.matrix import dense_part
 from cstonet.reporting.inference import Effect
-from cstonet.reporting.numbers import plain
+from cstonet.reporting.numbers import exact
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -41,10 +41,8 @@ class Condition:
     value: float
 
     def __str__(self) -> str:
-        text = plain(self.value)
         # What is read from the text must hold for the same units.
-        exact = text if float(text) == self.value else repr(self.value)
-        return f"{in_condition(self.covariate)} {self.operator} {exact}"
+        return f"{in_condition(self.covariate)} {self.operator} {exact(self.value)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

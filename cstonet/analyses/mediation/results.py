@@ -161,7 +161,12 @@ class MediationResults(ComparedArms):
         return Effect.of(self.estimated.proportion(), PROPORTION, alpha)
 
     def cate(
-        self, data: Data | None = None, *, contrast: tuple[Any, Any] | None = None
+        self,
+        data: Data | None = None,
+        *,
+        contrast: tuple[Any, Any] | None = None,
+        intervals: float | None = None,
+        simultaneous: bool = False,
     ) -> pd.Series[float] | pd.DataFrame:
         """Conditional total effect of each unit, the mediators averaged over their law.
 
@@ -171,8 +176,10 @@ class MediationResults(ComparedArms):
             New units (their mediators are not needed). None: the training rows.
         contrast : (b, a), optional
             Two levels of the treatment, by default the second against the first.
+        intervals, simultaneous
+            Those of fits without mediators only.
         """
-        return super().cate(data, contrast=contrast)
+        return super().cate(data, contrast=contrast, intervals=intervals, simultaneous=simultaneous)
 
     def _identity(self) -> str:
         return "TE is NDE + NIE by definition"
