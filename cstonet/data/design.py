@@ -86,6 +86,10 @@ class Design(Generic[TreatmentT]):
         are independent.
     cluster_name : str or None
         Name of the variable that says so.
+    n_clusters : int or None
+        Number G of clusters with a row that counts; None where rows are independent.
+    cluster_sizes : (int, int) or None
+        Rows that count in the smallest and in the largest of them.
     n_copies : int
         Rows that are exact copies of an earlier one though that can be no coincidence; not counted
         where there are clusters.
@@ -108,6 +112,8 @@ class Design(Generic[TreatmentT]):
     lookup: Lookup | None = None
     clusters: NDArray[np.int64] | None = None
     cluster_name: str | None = None
+    n_clusters: int | None = None
+    cluster_sizes: tuple[int, int] | None = None
     n_copies: int = 0
 
     @property
@@ -119,13 +125,6 @@ class Design(Generic[TreatmentT]):
     def unit_weights(self) -> NDArray[np.float64]:
         """The weights, or ones if there are none, shape (n,)."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
-
-    @property
-    def n_clusters(self) -> int | None:
-        """Number G of clusters with a row that counts; None where rows are independent."""
-        if self.clusters is None:
-            return None
-        return len(np.unique(counted(self.clusters, self.weights)))
 
     def check_folds(self, folds: int) -> None:
         """Raise an error unless there are rows, and clusters, for so many folds.
@@ -193,7 +192,8 @@ class Design(Generic[TreatmentT]):
         """The same design, in which only columns of the formula can be looked up."""
         if self.lookup is None:
             return self
-        used = (self.outcome_name, self.received.name, *self.received.inputs, *self.spec.columns)
+        used = [self.outcome_name, self.received.name, *self.received.inputs, *self.spec.columns]
+        used += [] if self.cluster_name is None else [self.cluster_name]
         names = [name for name in dict.fromkeys(used) if name in self.lookup.names]
         return replace(self, lookup=Lookup(self.lookup.columns(names)))
 
@@ -266,10 +266,12 @@ def read_design(
         cluster_name=None if raw.cluster is None else raw.cluster.name,
     )
     _check_copies(design)
-    if clusters is None:
-        own = counted(y, weights), counted(treatment.visible(), weights)[:, 0]
-        design = replace(design, n_copies=count_copies(*own, Rows.counted(X, weights)))
-    return design
+    if clusters is not None:
+        _, sizes = np.unique(counted(clusters, weights), return_counts=True)
+        ends = int(sizes.min()), int(sizes.max())
+        return replace(design, n_clusters=len(sizes), cluster_sizes=ends)
+    own = counted(y, weights), counted(treatment.visible(), weights)[:, 0]
+    return replace(design, n_copies=count_copies(*own, Rows.counted(X, weights)))
 
 
 def _check_copies(design: AnyDesign) -> None:

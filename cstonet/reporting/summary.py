@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from cstonet.data.design import AnyDesign
-from cstonet.data.variables import counted
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference, check_alpha, studentised
 from cstonet.reporting.methods import cross_fitting
@@ -119,10 +118,9 @@ def cluster_rows(design: AnyDesign) -> list[Row]:
 
 def cluster_size_rows(design: AnyDesign) -> list[Row]:
     """Sizes of the clusters, for the right half; as many rows as `cluster_rows`."""
-    if design.clusters is None:
+    if design.cluster_sizes is None:
         return []
-    _, sizes = np.unique(counted(design.clusters, design.weights), return_counts=True)
-    least, most = (count(int(size)) for size in (sizes.min(), sizes.max()))
+    least, most = map(count, design.cluster_sizes)
     return [("Units per cluster:", least if least == most else f"{least} to {most}")]
 
 
