@@ -151,10 +151,9 @@ class _Trials:
     def permuted(self, draws: int, seed: int) -> Iterator[_Trial]:
         """Fits with treatments dealt anew."""
         design = self.design
-        clusters = getattr(design, "clusters", None)
         for draw in range(draws):
             rng = Stream.PLACEBO.generator(seed, draw)
-            order = permutation(_values(design.treatment), clusters, design.weights, rng)
+            order = permutation(_values(design.treatment), design.clusters, design.weights, rng)
             treatment = _reordered(design.treatment, order)
             replaced = dataclasses.replace(design, treatment=treatment)
             yield _Trial("permuted", f"permuted {draw + 1}", self.recipe, replaced)
@@ -245,7 +244,8 @@ def permutation(
         order[rows] = rng.permutation(rows)
         return order
     _, codes = np.unique(clusters[rows], return_inverse=True)
-    members = [rows[codes == code] for code in range(int(codes.max()) + 1)]
+    sizes = np.bincount(codes)
+    members = np.split(rows[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
     if all((treatment[own] == treatment[own[0]]).all() for own in members):
         for own, other in zip(members, rng.permutation(len(members)), strict=True):
             order[own] = members[other][0]

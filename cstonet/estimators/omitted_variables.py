@@ -169,7 +169,7 @@ def dose_bias_scale(nuisances: DoseNuisances, *, clip: float) -> Effects:
     representer = riesz_representer(nuisances) ** 2
     parts = np.column_stack([representer, representer])
     ones = np.ones(nuisances.n)
-    return _two_variances(squares, parts, nuisances.unit_weights, ones, None, clip)
+    return _two_variances(squares, parts, nuisances.unit_weights, ones, nuisances.clusters, clip)
 
 
 def _two_variances(

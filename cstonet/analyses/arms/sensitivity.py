@@ -122,7 +122,8 @@ class SensitivityOfArms(ArmsEffects):
 
         def estimate(nuisances: Nuisances) -> Effects:
             effect = estimate_target(nuisances, target, contrast, clip=clip, name=name)
-            return led_by([effect], bias_scale(nuisances, target, contrast, clip=clip))
+            scale = bias_scale(nuisances, target, contrast, clip=clip)
+            return led_by([effect], scale, nuisances.clusters)
 
         return self._effects_by(estimate)
 

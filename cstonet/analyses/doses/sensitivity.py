@@ -36,7 +36,8 @@ def dose_sensitivity(
 
     def joint(nuisances: DoseNuisances) -> Effects:
         scale = dose_bias_scale(nuisances, clip=clip)
-        return led_by([estimate_marginal_effect(nuisances, clip=clip)], scale)
+        effect = estimate_marginal_effect(nuisances, clip=clip)
+        return led_by([effect], scale, nuisances.clusters)
 
     effects = effects_over_repetitions(
         joint(results.dose_nuisances), [joint(alone) for alone in results._alone]

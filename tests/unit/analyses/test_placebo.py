@@ -217,6 +217,23 @@ def test_too_many_effects_of_permuted_treatments_are_not_put_down_to_chance():
     assert list(placebo(0, 3).table["verdict"]) == ["", "zero", "not zero", "zero"]
 
 
+def test_villages_are_permuted_as_a_whole(data, fit_quickly, monkeypatch):
+    village = np.arange(len(data)) // 6
+    treated = data.assign(treat=village % 2)
+    fitted = fit_quickly("y ~ treat | x1 + x2", treated, cluster=village)
+    dealt = []
+    original = type(fitted.recipe).fit
+
+    def remembered(recipe, design, seed, workforce):
+        dealt.append(design.treatment.codes.reshape(-1, 6))
+        return original(recipe, design, seed, workforce)
+
+    monkeypatch.setattr(type(fitted.recipe), "fit", remembered)
+    fitted.placebo(draws=1, drop=False, n_jobs=1)
+    assert (dealt[0] == dealt[0][:, :1]).all()
+    assert (dealt[0][:, 0] != np.arange(40) % 2).any()
+
+
 def test_doses_are_permuted_too(fit_quickly):
     simulation = cs.datasets.dose_curve(n=200, p=5, seed=3)
     fitted = fit_quickly(simulation.formula, simulation.data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,8 @@ from cstonet.analyses.strength import Yardsticks, benchmark_terms, gains_of
 from cstonet.data.columns import Column
 from cstonet.data.covariates import CovariateSpec, LevelBlock, NumericBlock
 from cstonet.errors import NotAvailableError, OptionError
+from cstonet.estimators import CrossFit
+from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.evalues import evalue
 from cstonet.estimators.omitted_variables import bias_scale
 
@@ -89,6 +93,19 @@ def test_repetitions_and_their_disagreement_are_in_the_errors(fitted):
     sensitivity = fitted.sensitivity(name, benchmarks=False)
     assert np.linalg.eigvalsh(sensitivity.covariance).min() > -1e-12
     assert sensitivity.covariance[0, 0] == pytest.approx(fitted.effects.covariance[0, 0], rel=1e-9)
+
+
+def test_clusters_are_in_all_errors(make_results, monkeypatch):
+    results = make_results(variance="influence")
+    alone = results.sensitivity(benchmarks=False)
+    clusters = np.arange(results.nobs) // 5
+    nuisances = dataclasses.replace(results.nuisances, clusters=clusters)
+    cross_fits = dataclasses.replace(results._cross_fits, average=CrossFit(nuisances))
+    monkeypatch.setattr(results, "_cross_fits", cross_fits)
+    joint = results._with_scale("ATE")
+    expected = influence_covariance(joint.influence, clusters)
+    np.testing.assert_allclose(joint.covariance, expected, rtol=1e-9)
+    assert np.abs(joint.covariance[1:, 1:] / alone.covariance[1:, 1:] - 1).min() > 0.001
 
 
 def test_indicators_of_a_column_are_one_benchmark():
