@@ -41,8 +41,11 @@ class CausalStoNet:
         included; matrices of ``scipy.sparse`` stay sparse.
     names : sequence of str, optional
         Names of the covariates; by default the frame's columns, or x1, x2, ….
-    family : {"gaussian", "binomial"}, optional
-        Distribution of the outcome; inferred by default.
+    family : {"gaussian", "binomial", "poisson"}, optional
+        Distribution of the outcome; by default "binomial" for 0/1 and "gaussian" for the rest.
+        "poisson" is for counts, and other amounts that are never negative: their means have a log
+        link, their variances are proportional to the means by a factor that is estimated
+        (quasi-likelihood), so they may be overdispersed.
     treatment : {"binary", "multilevel", "continuous"}, optional
         Kind of treatment; inferred by default.
     reference : level of the treatment, optional

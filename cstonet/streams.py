@@ -48,6 +48,7 @@ class DataStream(IntEnum):
     THREE_MEDIATORS = 5
     LINEAR_MEDIATION = 6
     CLUSTERED = 7
+    COUNTS = 8
     HOLES = 101
 
     def generator(self, seed: int) -> np.random.Generator:

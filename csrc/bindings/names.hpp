@@ -24,7 +24,8 @@ struct Words<Family> {
   static constexpr std::string_view what = "family";
   static constexpr Word<Family> table[] = {{"gaussian", Family::gaussian},
                                            {"bernoulli", Family::bernoulli},
-                                           {"categorical", Family::categorical}};
+                                           {"categorical", Family::categorical},
+                                           {"poisson", Family::poisson}};
 };
 
 template <>

@@ -22,6 +22,21 @@ double log_normalizer(std::span<const float> eta) {
   return top + std::log(sum);
 }
 
+// Predictors of counts are held within this distance of zero, the log of their mean in the data:
+// far outside, e^η is beyond what the rest of the arithmetic can take.
+constexpr double kFarthestLog = 30.0;
+// Pearson's error is divided by at least this share of the mean: a count where next to none are
+// expected would otherwise be all there is to the dispersion.
+constexpr double kLeastMean = 0.01;
+
+double log_mean(double eta) { return std::clamp(eta, -kFarthestLog, kFarthestLog); }
+
+// The deviance 2 (y log(y/μ) - y + μ) of a count.
+double deviance(double y, double eta) {
+  const double log_mu = log_mean(eta);
+  return 2 * ((y > 0 ? y * (std::log(y) - log_mu) : 0.0) - y + std::exp(log_mu));
+}
+
 // Rows of one unit handled at once: few enough for the stack, enough to fill registers.
 constexpr Index kRun = 64;
 
@@ -56,7 +71,20 @@ void mean_from_predictor(Family family, std::span<const float> eta, std::span<fl
       });
       break;
     }
+    case Family::poisson:
+      std::ranges::transform(eta, mean.begin(),
+                             [](double x) { return static_cast<float>(std::exp(log_mean(x))); });
+      break;
   }
+}
+
+double squared_error(Family family, float y, float eta) {
+  if (family == Family::poisson) {
+    const double mu = std::exp(log_mean(eta));
+    return (y - mu) * (y - mu) / std::max(mu, kLeastMean);
+  }
+  const double e = y - eta;
+  return e * e;
 }
 
 double log_density(Family family, double variance, std::span<const float> y,
@@ -75,6 +103,10 @@ double log_density(Family family, double variance, std::span<const float> y,
     case Family::categorical:
       for (Index j = 0; j < std::ssize(y); ++j) total += double{y[j]} * eta[j];
       total -= log_normalizer(eta);
+      break;
+    case Family::poisson:
+      for (Index j = 0; j < std::ssize(y); ++j)
+        total -= 0.5 * (kLogTwoPi + std::log(variance) + deviance(y[j], eta[j]) / variance);
       break;
   }
   return total;
@@ -109,6 +141,7 @@ double log_likelihood(const VisibleBlock& v, double variance, const Panel& visib
       });
       break;
     case Family::categorical:
+    case Family::poisson:
       for (Index i = 0; i < visible.rows(); ++i)
         total += weight_of(i) * log_density(v, variance, visible, predictor, i);
       break;
@@ -149,6 +182,14 @@ void visible_residual(const VisibleBlock& v, double variance, const Panel& visib
         mean_from_predictor(v.block.family, v.units(predictor, i), r);
         for (Index j = 0; j < v.block.size; ++j) r[j] = weighted(y[j], r[j]);
       }
+      break;
+    case Family::poisson:
+      for (Index i = 0; i < visible.rows(); ++i)
+        for (Index j = 0; j < v.block.size; ++j) {
+          const double mu = std::exp(log_mean(v.units(predictor, i)[j]));
+          v.units(residual, i)[j] = static_cast<float>(v.block.weight / variance *
+                                                       (double{v.observed(visible, i)[j]} - mu));
+        }
       break;
   }
 }

@@ -9,7 +9,12 @@
 
 namespace cstonet {
 
-enum class Family : int { gaussian = 0, bernoulli = 1, categorical = 2 };
+enum class Family : int { gaussian = 0, bernoulli = 1, categorical = 2, poisson = 3 };
+
+// Whether a family has a variance, or dispersion, of its own that training measures.
+constexpr bool has_variance(Family family) {
+  return family == Family::gaussian || family == Family::poisson;
+}
 
 struct Block {
   Family family;
@@ -39,10 +44,17 @@ struct VisibleBlock {
   }
 };
 
-// Mean of each unit given its linear predictor: η, 1/(1+e^-η), softmax without the first level.
+// Mean of each unit given its linear predictor: η, 1/(1+e^-η), softmax without the first level,
+// e^η.
 void mean_from_predictor(Family family, std::span<const float> eta, std::span<float> mean);
 
-// log π(y | η) of the units of a block, without the factor `weight`.
+// Square of y's distance from its mean given η, whose expectation is the variance, or the
+// dispersion, of a family that has one: (y - η)², or Pearson's (y - e^η)² / e^η.
+double squared_error(Family family, float y, float eta);
+
+// log π(y | η) of the units of a block, without the factor `weight`. Of counts it is the extended
+// quasi-likelihood of Nelder and Pregibon (1987) with variance φμ, without what depends on y alone:
+// -½ (log 2πφ + d/φ), in which d = 2 (y log(y/μ) - y + μ) is the deviance and μ = e^η.
 double log_density(Family family, double variance, std::span<const float> y,
                    std::span<const float> eta);
 // The same for a visible block in a row of the data, given its layer's linear predictors.
@@ -55,7 +67,8 @@ double log_likelihood(const VisibleBlock& v, double variance, const Panel& visib
                       const Panel& predictor, std::span<const float> weight);
 
 // Writes d log π / d η of the block's units into `residual`, for every row.
-//   gaussian: (y - η)/σ²;  bernoulli: y - 1/(1+e^-η);  categorical: y_j - e^η_j / (1 + Σ e^η).
+//   gaussian: (y - η)/σ²;  bernoulli: y - 1/(1+e^-η);  categorical: y_j - e^η_j / (1 + Σ e^η);
+//   poisson: (y - e^η)/φ.
 void visible_residual(const VisibleBlock& v, double variance, const Panel& visible,
                       const Panel& predictor, Panel& residual);
 

@@ -97,8 +97,8 @@ struct TrainingOptions {
   long epoch_rows;  // rows visited in an epoch, about: the rows are cut into equal parts
   Initializer initializer;
   double initial_bias;      // sd of the initial biases of hidden layers
-  bool estimate_variance;   // visible gaussian blocks: variance from held-out rows
-  double initial_variance;  // of gaussian outcomes; that of other visible blocks starts at one
+  bool estimate_variance;   // visible blocks that have one: variance from held-out rows
+  double initial_variance;  // of outcomes that have one; that of other visible blocks starts at one
   SamplerOptions sampler;
   PriorOptions prior;
   OptimizerOptions optimizer;

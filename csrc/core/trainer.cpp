@@ -201,8 +201,7 @@ std::span<const double> Trainer::layer_variances() {
   layer_variances_ = options_.sampler.variance;
   // Where the outcome has no variance its temperature takes that place, the inverse of its weight.
   const Block& outcome = blocks_.back().block;
-  layer_variances_.push_back(outcome.family == Family::gaussian ? variances_.back()
-                                                                : 1 / outcome.weight);
+  layer_variances_.push_back(has_variance(outcome.family) ? variances_.back() : 1 / outcome.weight);
   return layer_variances_;
 }
 
@@ -285,13 +284,13 @@ Trainer::Evaluation Trainer::evaluate(std::span<const Index> places, bool move) 
 void Trainer::add_squares(Evaluation& total) const {
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     const VisibleBlock& v = blocks_[b];
-    if (v.block.family != Family::gaussian) continue;
+    if (!has_variance(v.block.family)) continue;
     for (Index i = 0; i < batch_.rows(); ++i) {
       const std::span<const float> y = v.observed(batch_.visible, i);
       const std::span<const float> z = v.units(states_[v.layer].predictor, i);
       for (Index j = 0; j < v.block.size; ++j) {
-        const double e = y[j] - z[j];
-        total.squares[b] += batch_.weight[i] * e * e / static_cast<double>(v.block.size);
+        const double square = squared_error(v.block.family, y[j], z[j]);
+        total.squares[b] += batch_.weight[i] * square / static_cast<double>(v.block.size);
       }
     }
   }
@@ -299,7 +298,7 @@ void Trainer::add_squares(Evaluation& total) const {
 
 void Trainer::measure(const Evaluation& seen, std::vector<double>& variances) const {
   for (std::size_t b = 0; b < blocks_.size(); ++b)
-    if (blocks_[b].block.family == Family::gaussian)
+    if (has_variance(blocks_[b].block.family))
       variances[b] = std::max(seen.squares[b] / seen.weight, kSmallestVariance);
 }
 

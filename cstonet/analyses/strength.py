@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from cstonet.analyses.refits import recipe_of, without
 from cstonet.analyses.results import CausalResults
@@ -33,7 +32,8 @@ from cstonet.data.omission import terms_of
 from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import FloatArray, IntArray
 from cstonet.estimators.omitted_variables import Gains
-from cstonet.network.linear_part import Link, Terms, regress
+from cstonet.network.linear_part import Terms, regress
+from cstonet.network.links import Link, mean_of
 from cstonet.reporting.sensitivity import BenchmarksBy
 from cstonet.streams import Stream
 
@@ -260,8 +260,10 @@ class Yardsticks:
         group = np.concatenate([np.full(values.shape[1], number) for values, number in parts])
         terms = Terms(values, group.astype(np.int64))
         copies = [terms] * (int(self.parts.max()) + 2)
-        found = regress(copies, response, self.weights, self.parts, link).held_out
-        return np.asarray(expit(found)) if link == "logit" else found
+        # Counts are in units of their mean, as in the networks.
+        unit = float(np.average(response, weights=self.weights)) if link == "log" else 1.0
+        found = regress(copies, response / unit, self.weights, self.parts, link).held_out
+        return unit * mean_of(link, found)
 
 
 def _standardised(values: FloatArray, weights: FloatArray) -> FloatArray:

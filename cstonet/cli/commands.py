@@ -33,6 +33,7 @@ SIMULATIONS: dict[str, Callable[..., datasets.Simulated]] = {
     "simulation2": datasets.simulation2,
     "three_arms": datasets.three_arms,
     "clustered": datasets.clustered,
+    "counts": datasets.counts,
     "dose_curve": datasets.dose_curve,
     "one_mediator": datasets.one_mediator,
     "three_mediators": datasets.three_mediators,

@@ -61,7 +61,7 @@ class Design(Generic[TreatmentT]):
         The p names.
     outcome_name : str
         Name of the outcome.
-    family : {"gaussian", "binomial"}
+    family : {"gaussian", "binomial", "poisson"}
         Distribution of the outcome.
     family_inferred : bool
         Whether the family was read off the outcome rather than given.

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Location and scale of an outcome, a dose or a mediator; (0, 1) for a binary one."""
+    """Location and scale of an outcome, a dose or a mediator; (0, 1) for a binary one.
+
+    Counts have no location: in units of their mean, the log of what is expected is about zero.
+    """
 
     center: float
     scale: float
@@ -23,6 +26,8 @@ class Units:
         if family == "binomial":
             return cls(0.0, 1.0)
         mean, spread = weighted_moments(values[:, None], weights)
+        if family == "poisson":
+            return cls(0.0, float(mean[0]))
         return cls(float(mean[0]), float(spread[0]))
 
     def standardise(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

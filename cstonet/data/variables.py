@@ -25,9 +25,9 @@ from cstonet.errors import (
 )
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-Family = Literal["gaussian", "binomial"]
+Family = Literal["gaussian", "binomial", "poisson"]
 # Families of the units of a network, by which treatments, mediators and outcomes are modelled.
-BlockFamily = Literal["gaussian", "bernoulli", "categorical"]
+BlockFamily = Literal["gaussian", "bernoulli", "categorical", "poisson"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +171,7 @@ def outcome_values(
     ----------
     outcome : Vector
         The outcome, without gaps.
-    family : {"gaussian", "binomial"} or None
+    family : {"gaussian", "binomial", "poisson"} or None
         None: binomial for a boolean or 0/1 outcome, otherwise gaussian.
     weights : (n,) or None
         Row weights; an outcome that varies only in rows of weight zero is constant.
@@ -180,7 +180,7 @@ def outcome_values(
     -------
     y : ndarray (n,)
         A copy.
-    family : {"gaussian", "binomial"}
+    family : {"gaussian", "binomial", "poisson"}
     """
     values = outcome.values.infer_objects()
     if not _is_number_or_boolean(values.dtype):
@@ -203,6 +203,12 @@ def outcome_values(
         raise OutcomeTypeError(
             f"The outcome {outcome.name!r} must be 0 or 1 (or boolean) for family='binomial'; it "
             f"holds {listing(np.unique(y), 3)}. Recode it, or use family='gaussian'."
+        )
+    if family == "poisson" and (y < 0).any():
+        raise OutcomeTypeError(
+            f"The outcome {outcome.name!r} must not be negative for family='poisson', whose means "
+            f"are above zero; it is in {int((y < 0).sum())} rows. Recode it, or use "
+            "family='gaussian'."
         )
     if family is None:
         return y, "binomial" if zero_one else "gaussian"
@@ -290,4 +296,4 @@ def check_finite_values(values: NDArray[np.float64], what: str) -> None:
 
 def block_family(family: Family) -> BlockFamily:
     """Family of the units that model a variable of this family."""
-    return "bernoulli" if family == "binomial" else "gaussian"
+    return "bernoulli" if family == "binomial" else family

@@ -3,6 +3,7 @@
 from cstonet.datasets.autoregressive import simulation2
 from cstonet.datasets.clustered import ClusteredSimulation, clustered
 from cstonet.datasets.common_factor import simulation1
+from cstonet.datasets.counts import counts
 from cstonet.datasets.dose_curve import DoseSimulation, dose_curve
 from cstonet.datasets.holes import many_holes, paper_holes, punch_holes
 from cstonet.datasets.mediation import (
@@ -23,6 +24,7 @@ __all__ = [
     "Simulation",
     "ThreeArms",
     "clustered",
+    "counts",
     "dose_curve",
     "linear_mediation",
     "many_holes",

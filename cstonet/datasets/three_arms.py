@@ -28,7 +28,7 @@ TREATMENT_SUPPORT = ("x1", "x3", "x5")
 # so every other term of the outcome averages to zero.
 POPULATION_MEANS = (0.0, 1.0, 2.0)
 
-_CORRELATION = 0.5  # of neighbouring covariates
+CORRELATION = 0.5  # of neighbouring covariates
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -203,7 +203,7 @@ def outcome_means(x: FloatArray) -> FloatArray:
 def autoregressive(rng: np.random.Generator, p: int, n: int) -> FloatArray:
     """Standard normals (p, n) with correlation ρ^|j-k| between rows j and k."""
     x = rng.standard_normal((p, n))
-    x[1:] *= np.sqrt(1 - _CORRELATION**2)
+    x[1:] *= np.sqrt(1 - CORRELATION**2)
     for j in range(1, p):
-        x[j] += _CORRELATION * x[j - 1]
+        x[j] += CORRELATION * x[j - 1]
     return x

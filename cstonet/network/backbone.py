@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from cstonet import _core
 from cstonet.blocks import row_blocks
 from cstonet.data.treatment import level_dummies
+from cstonet.data.variables import block_family
 from cstonet.network.covariates import Covariates
-from cstonet.network.linear_part import FloatArray, Link, Regression, Terms, regress
+from cstonet.network.linear_part import Regression, Terms, regress
+from cstonet.network.links import FloatArray, link_of
 from cstonet.network.products import Kind, Products
 from cstonet.network.structure import Structure
 from cstonet.network.training_data import TrainingData, Workplace
@@ -232,7 +234,7 @@ class _Fitter:
 
     def outcome(self, support: tuple[int, ...], offset: NDArray[np.float32]) -> LinearPredictor:
         """The outcome given treatment and covariates. Fills in the offsets (n,) of known rows."""
-        link: Link = "logit" if self._data.families[0] == "binomial" else "identity"
+        link = link_of(block_family(self._data.families[0]))
         response = self._data.outcome[self._rows, 0]
         mean = np.average(self._received, axis=0, weights=self._weights)
         arms = self._received - mean

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cstonet.network.covariates import Covariates
+from cstonet.network.links import link_of, mean_of, slope_of
 from cstonet.network.prediction import RowArrays
 from cstonet.network.trained import TrainedNetwork
 
@@ -109,9 +110,10 @@ class ForwardPass:
         mean = self._treatment_layer[:, -1]
         if offset is not None:
             mu, slopes, mean = mu + offset.mu, slopes + offset.slope, mean + offset.mean
-        if self._spec.layers[-1][0].family == "bernoulli":
-            mu = expit(mu)
-            slopes *= mu * (1 - mu)
+        link = link_of(self._spec.layers[-1][0].family)
+        if link != "identity":
+            mu = mean_of(link, mu)
+            slopes *= slope_of(link, mu)
         return DosePrediction(mu, slopes, mean)
 
     def first_layer_slopes(self, treatment: FloatArray) -> Slopes:

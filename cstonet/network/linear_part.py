@@ -2,29 +2,31 @@
 
 A linear part is a predictor η = B'f of a visible block, in which f are a constant, the treatment's
 units, covariates, and their products with the centred treatment. Its coefficients maximise the
-log-likelihood of a linear or a logistic model minus ½ Σ λ_g b², with a penalty for each group g of
-terms. Penalties are chosen by the squared error on held-out parts of the rows, and the predictions
-of these parts are those that networks train with: no row is part of its own.
+log-likelihood of a linear, a logistic or a log-linear model minus ½ Σ λ_g b², with a penalty for
+each group g of terms. Penalties are chosen by the squared error on held-out parts of the rows, or
+by the deviance of counts, and the predictions of these parts are those that networks train with: no
+row is part of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Link = Literal["identity", "logit"]
+from cstonet.network.links import FloatArray, Link, losses, mean_of, slope_of
 
 # Penalties per row and unit of information; infinity leaves the group out.
 PENALTIES = (np.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.0003)
 # The terms that are always there are all but free.
 _FREE = 1e-6
 _NEWTON_STEPS = 25
+# Penalty of the log-linear fit that the normal equations of counts are taken at.
+_FIRST = 0.1
+# Least information of a row in Newton's method.
+_LEAST_INFORMATION = 1e-6
 # Rounds of the search for penalties, group by group.
 _ROUNDS = 2
 _CONVERGED = 1e-7
@@ -92,10 +94,10 @@ def regress(
         One for every part held out, then one for all rows: which terms there are may have been
         decided by the rows that a fit knows. All on the m rows.
     response, weights : (m,) float64
-        Response (0/1 with the logit link) and row weights.
+        Response (0/1 with the logit link, of mean about one with the log) and row weights.
     parts : (m,) int
         The part, from 0, in which a row is held out.
-    link : {"identity", "logit"}
+    link : {"identity", "logit", "log"}
         Of the response's mean.
     predict : bool
         Whether predictions of held-out rows are wanted.
@@ -104,7 +106,7 @@ def regress(
     known = [np.flatnonzero(parts != k) for k in range(len(inner))]
     left_out = [np.flatnonzero(parts == k) for k in range(len(inner))]
     systems = [
-        _System.of(own.of(rows), response[rows], weights[rows])
+        _System.of(own.of(rows), response[rows], weights[rows], link)
         for own, rows in zip(inner, known, strict=True)
     ]
 
@@ -116,7 +118,10 @@ def regress(
     def loss(penalties: tuple[float, ...]) -> float:
         total = 0.0
         for system, (values, truth, counts) in zip(systems, unseen, strict=True):
-            total += float(counts @ (truth - values @ system.solve(penalties)) ** 2)
+            predicted = values @ system.solve(penalties)
+            # The systems of binary responses are those of linear probabilities.
+            judged: Link = "log" if link == "log" else "identity"
+            total += float(counts @ losses(judged, predicted, truth))
         return total
 
     best = _descend(loss, final.n_groups)
@@ -125,13 +130,13 @@ def regress(
         if not predict:
             break
         found = system.solve(best)
-        if link == "logit":
-            found = _logistic(own.of(others), response[others], weights[others], system, best)
+        if link != "identity":
+            found = system.maximised(own.of(others), response[others], weights[others], best)
         held_out[rows] = own.values[rows] @ found
-    whole = _System.of(final, response, weights)
+    whole = _System.of(final, response, weights, link)
     coefficients = whole.solve(best)
-    if link == "logit":
-        coefficients = _logistic(final, response, weights, whole, best)
+    if link != "identity":
+        coefficients = whole.maximised(final, response, weights, best)
     return Regression(coefficients, held_out, best)
 
 
@@ -153,21 +158,47 @@ def _descend(loss: Callable[[tuple[float, ...]], float], groups: int) -> tuple[f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _System:
-    """Normal equations of a least-squares fit, to be solved with several penalties."""
+    """Normal equations of a least-squares fit, to be solved with several penalties.
 
+    Those of counts are the equations of a step of Newton's method from a first log-linear fit:
+    least squares of the counts themselves would be decided by the largest.
+
+    Attributes
+    ----------
+    link
+        Of the response's mean.
+    gram, moment, group
+        Of the k terms: (k, k), (k,), (k,).
+    total
+        Sum of the row weights.
+    unit
+        Penalties of the maximised likelihood are those of these equations times so much.
+    """
+
+    link: Link
     gram: FloatArray
     moment: FloatArray
     group: NDArray[np.int64]
     total: float
-    variance: float
+    unit: float
 
     @classmethod
-    def of(cls, terms: Terms, response: FloatArray, weights: FloatArray) -> _System:
-        weighted = terms.values * weights[:, None]
-        total = float(weights.sum())
-        mean = float(weights @ response) / total
-        variance = float(weights @ (response - mean) ** 2) / total
-        return cls(weighted.T @ terms.values, weighted.T @ response, terms.group, total, variance)
+    def of(cls, terms: Terms, response: FloatArray, weights: FloatArray, link: Link) -> _System:
+        values, total, unit = terms.values, float(weights.sum()), 1.0
+        if link == "log":
+            each = np.where(terms.group < 0, _FREE, _FIRST)
+            eta = values @ _newton(values, response, weights, total * each, link)
+            mean = mean_of(link, eta)
+            information = np.maximum(mean, _LEAST_INFORMATION)
+            response = eta + (response - mean) / information
+            weights = weights * information
+        elif link == "logit":
+            share = float(weights @ response) / total
+            # A log-odds coefficient is 1/v of the one of a linear probability, v being the
+            # response's variance, so its penalty is v times as large.
+            unit = max(float(weights @ (response - share) ** 2) / total, 1e-6)
+        weighted = values * weights[:, None]
+        return cls(link, weighted.T @ values, weighted.T @ response, terms.group, total, unit)
 
     def ridge(self, penalties: tuple[float, ...]) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Penalty of each term, and which terms take part."""
@@ -184,33 +215,36 @@ class _System:
         found[kept] = _solved(matrix, self.moment[kept])
         return found
 
+    def maximised(
+        self,
+        terms: Terms,
+        response: FloatArray,
+        weights: FloatArray,
+        penalties: tuple[float, ...],
+    ) -> FloatArray:
+        """Coefficients that maximise the penalised likelihood, zero for terms left out."""
+        ridge, kept = self.ridge(penalties)
+        found = np.zeros(len(kept))
+        values = terms.values[:, kept]
+        found[kept] = _newton(values, response, weights, self.unit * ridge, self.link)
+        return found
 
-def _logistic(
-    terms: Terms,
-    response: FloatArray,
-    weights: FloatArray,
-    system: _System,
-    penalties: tuple[float, ...],
+
+def _newton(
+    values: FloatArray, response: FloatArray, weights: FloatArray, ridge: FloatArray, link: Link
 ) -> FloatArray:
-    """Coefficients of a logistic ridge, by Newton's method with halved steps.
-
-    The penalties are those of least squares in units of the information: a log-odds coefficient is
-    1/v of the one of a linear probability, v being the response's variance, so its penalty is v
-    times as large.
-    """
-    ridge, kept = system.ridge(penalties)
-    ridge = ridge * max(system.variance, 1e-6)
-    values = terms.values[:, kept]
+    """Coefficients of terms (m, k) with penalties (k,), by Newton's method with halved steps."""
     found, eta = np.zeros(values.shape[1]), np.zeros(len(response))
 
     def objective(b: FloatArray, at: FloatArray) -> float:
-        return float(weights @ (np.logaddexp(0.0, at) - response * at) + 0.5 * ridge @ b**2)
+        return float(weights @ losses(link, at, response) + 0.5 * ridge @ b**2)
 
     value = objective(found, eta)
     for _ in range(_NEWTON_STEPS):
-        p = expit(eta)
-        gradient = values.T @ (weights * (response - p)) - ridge * found
-        hessian = (values * (weights * np.maximum(p * (1 - p), 1e-6))[:, None]).T @ values
+        mean = mean_of(link, eta)
+        gradient = values.T @ (weights * (response - mean)) - ridge * found
+        information = np.maximum(slope_of(link, mean), _LEAST_INFORMATION)
+        hessian = (values * (weights * information)[:, None]).T @ values
         hessian[np.diag_indices_from(hessian)] += ridge
         step = _solved(hessian, gradient)
         size = 1.0
@@ -224,9 +258,7 @@ def _logistic(
         gain, found, eta, value = value - now, trial, at, now
         if gain <= _CONVERGED * (abs(value) + 1.0):
             break
-    coefficients = np.zeros(len(kept))
-    coefficients[kept] = found
-    return coefficients
+    return found
 
 
 def _solved(matrix: FloatArray, moment: FloatArray) -> FloatArray:

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import log_softmax, softmax
 
+from cstonet.network.links import Link, link_of, losses, mean_of, predictor_of
 from cstonet.network.spec import NetworkSpec
 
 FloatArray = NDArray[np.float64]
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# Probabilities of networks are held this far from 0 and 1 before their log-odds are taken.
+# Probabilities of treatments are held this far from 0 before their log-odds are taken.
 _TINY = 1e-7
 _TOLERANCE = 1e-9
 # Logarithm of the largest factor by which log-odds are sharpened.
@@ -107,21 +108,20 @@ def sharpened(odds: FloatArray, codes: NDArray[np.integer], counts: FloatArray) 
 class OutcomeLink:
     """The scale on which predictors of an outcome are mixed."""
 
-    binary: bool
+    link: Link
 
     @classmethod
     def of(cls, spec: NetworkSpec) -> OutcomeLink:
         """That of a network's outcome."""
-        return cls(spec.layers[-1][0].family == "bernoulli")
+        return cls(link_of(spec.layers[-1][0].family))
 
     def predictor(self, means: FloatArray) -> FloatArray:
         """Linear predictors of means in network units, of any shape."""
-        return np.asarray(logit(np.clip(means, _TINY, 1 - _TINY))) if self.binary else means
+        return predictor_of(self.link, means)
 
     def mixed(self, predictors: FloatArray, weights: tuple[float, ...]) -> FloatArray:
         """Means (m, L) of the predictors (K, m, L)."""
-        mixed = np.tensordot(weights, predictors, axes=1)
-        return np.asarray(expit(mixed) if self.binary else mixed, dtype=np.float64)
+        return mean_of(self.link, np.tensordot(weights, predictors, axes=1))
 
     def weights(
         self, predictors: FloatArray, outcome: FloatArray, counts: FloatArray
@@ -138,11 +138,8 @@ class OutcomeLink:
 
         def loss(weights: FloatArray) -> tuple[float, FloatArray]:
             eta = weights @ predictors
-            if self.binary:
-                value = counts @ (np.logaddexp(0.0, eta) - outcome * eta)
-                return float(value), predictors @ (counts * (expit(eta) - outcome))
-            error = eta - outcome
-            return 0.5 * float(counts @ error**2), predictors @ (counts * error)
+            error = mean_of(self.link, eta) - outcome
+            return float(counts @ losses(self.link, eta, outcome)), predictors @ (counts * error)
 
         return _least(loss, len(predictors), float(counts.sum()))
 

@@ -124,5 +124,5 @@ def causal_network(plan: Architecture) -> NetworkSpec:
 
 def _outcome(family: BlockFamily, temperature: float) -> Block:
     """The unit of an outcome; the temperature is that of families without a variance."""
-    weight = 1.0 if family == "gaussian" else 1 / temperature
+    weight = 1.0 if family in ("gaussian", "poisson") else 1 / temperature
     return Block(family, 1, visible=True, feeds=False, weight=weight)

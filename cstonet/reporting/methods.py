@@ -14,6 +14,11 @@ from cstonet.estimators import Effects
 from cstonet.reporting.numbers import count, plain
 from cstonet.settings.plan import Plan
 
+_FAMILIES = {
+    "gaussian": "gaussian",
+    "binomial": "binomial",
+    "poisson": "quasi-Poisson: log link, variance proportional to the mean",
+}
 _ERRORS = {
     "paper": "the plug-in estimator of the efficient variance",
     "influence": "the empirical variance of the influence function",
@@ -57,8 +62,8 @@ def model_paragraph(design: AnyDesign, plan: Plan, further: str = "") -> str:
     )
     return (
         f"Model. The treatment {design.treatment_name} ({design.treatment.label}){further} and the "
-        f"outcome {design.outcome_name} ({design.family}) of {count(len(design.y))} units were "
-        f"modelled jointly by a Causal-StoNet, a sparse stochastic neural network, with "
+        f"outcome {design.outcome_name} ({_FAMILIES[design.family]}) of {count(len(design.y))} "
+        f"units were modelled jointly by a Causal-StoNet, a sparse stochastic neural network, with "
         f"{count(len(design.covariates))} covariates: layers of {network.label} units, "
         f"{network.activation} activation, and the treatment as a visible unit of hidden layer "
         f"{network.treatment_layer}, so that paths to it are the treatment model and paths around "

@@ -324,7 +324,7 @@ class StructureSearch:
         so long-tailed that it stays small however strong the signal is; ranks have no tails.
         """
         families = self._networks.data.families
-        if self._round >= self._last_round or "gaussian" not in families:
+        if self._round >= self._last_round or set(families) == {"binomial"}:
             return structure
         weights = self._weights()
         working = self._networks.kept(structure)
@@ -339,7 +339,8 @@ class StructureSearch:
             if family == "binomial":  # residuals of two values have no tails
                 continue
             predictors.append(Scored(ranks(part.residual), part.modifiers))
-            predictors.append(Scored(ranks(np.abs(part.residual))))
+            if family == "gaussian":  # the size of a count's residual is a matter of its mean
+                predictors.append(Scored(ranks(np.abs(part.residual))))
         tests = ScoreTests(self._networks.covariates, predictors)
         # At the bar of the ordinary tests, which are more: ranks are a second look at the same.
         critical = self._everywhere(self._tests(working, "outcome"), "outcome")

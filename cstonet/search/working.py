@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
+from cstonet.data.variables import Family
 from cstonet.errors import NumericalError
 from cstonet.network.covariates import Covariates, FoldCovariates
 from cstonet.network.spec import NetworkSpec
@@ -328,7 +329,7 @@ def own_directions(
     Parameters
     ----------
     data
-        Says which outcomes are binary.
+        Says of which families the outcomes are.
     structure
         The supports.
     received : (m, L-1)
@@ -342,7 +343,7 @@ def own_directions(
     same = np.ones(len(received))
     outcome = [
         OwnDirections(
-            binary_information(column) if family == "binomial" else same,
+            outcome_information(column, family),
             structure.outcome,
             received,
         )
@@ -353,6 +354,15 @@ def own_directions(
         return outcome, [OwnDirections(same, structure.treatment)] * levels
     known = mean if levels == 1 else np.column_stack([mean, 1 - mean.sum(axis=1)])
     return outcome, [OwnDirections(binary_information(p), structure.treatment) for p in known.T]
+
+
+def outcome_information(expected: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+    """How much rows know about the predictor of an outcome that is expected there, (m,)."""
+    if family == "binomial":
+        return binary_information(expected)
+    if family == "poisson":  # in units of the mean; a line may expect less than nothing
+        return np.maximum(expected, _RARE)
+    return np.ones(len(expected))
 
 
 def binary_information(probability: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,9 +28,10 @@ double density(Family family, double variance, float y, float eta) {
 
 }  // namespace
 
-TEST_CASE("blocks: residuals of the three families by hand") {
+TEST_CASE("blocks: residuals of the families by hand") {
   CHECK_NEAR(residual(Family::gaussian, 1.0, 0.5, 2.0f, 1.0f), 2.0, 4 * kRoundoff);
   CHECK_NEAR(residual(Family::bernoulli, 1.0, 9.0, 1.0f, 0.0f), 0.5, 2 * kRoundoff);
+  CHECK_NEAR(residual(Family::poisson, 1.0, 0.5, 3.0f, 0.0f), 4.0, 8 * kRoundoff);
   Panel y(1, 2), eta(1, 2), r(1, 2);
   y(0, 1) = 1;
   visible_residual(lone(Family::categorical, 2), 9.0, y, eta, r);
@@ -65,6 +66,24 @@ TEST_CASE("blocks: log-densities by hand") {
   CHECK_NEAR(density(Family::bernoulli, 1.0, 1.0f, 0.0f), std::log(0.5), 1e-15);
   const float y[3] = {0, 0, 1}, eta[3] = {0, 0, 0};
   CHECK_NEAR(log_density(Family::categorical, 1.0, y, eta), std::log(0.25), 1e-15);
+}
+
+TEST_CASE("blocks: counts by hand") {
+  const double constant = -0.5 * std::log(2 * 3.14159265358979323846 * 0.5);
+  // Deviances over twice the dispersion: μ = 1 beside 0, and 3 log 3 - 2 beside 3.
+  CHECK_NEAR(density(Family::poisson, 0.5, 0.0f, 0.0f), constant - 2.0, 1e-14);
+  CHECK_NEAR(density(Family::poisson, 0.5, 3.0f, 0.0f), constant - 2 * (3 * std::log(3.0) - 2),
+             1e-13);
+  CHECK_NEAR(squared_error(Family::poisson, 3.0f, 0.0f), 4.0, 1e-14);
+  CHECK_NEAR(squared_error(Family::gaussian, 3.0f, 1.0f), 4.0, 1e-14);
+  // Where next to nothing is expected, a hundredth of the mean is.
+  CHECK_NEAR(squared_error(Family::poisson, 1.0f, -20.0f), 100.0, 1e-5);
+  const float eta[3] = {0.0f, 1000.0f, -1000.0f};
+  float mean[3];
+  mean_from_predictor(Family::poisson, eta, mean);
+  CHECK_NEAR(mean[0], 1.0, kRoundoff);
+  CHECK_NEAR(mean[1] / std::exp(30.0), 1.0, 2 * kRoundoff);
+  CHECK_NEAR(mean[2] / std::exp(-30.0), 1.0, 2 * kRoundoff);
 }
 
 TEST_CASE("blocks: two categories are a bernoulli") {

@@ -8,6 +8,7 @@ from typing import Any
 import cstonet_seams
 import numpy as np
 from numpy.typing import NDArray
+from twins import WITH_VARIANCE
 from twins_network import Chain, feeding_units, place_blocks
 from twins_random import Purpose
 
@@ -46,6 +47,16 @@ NETWORKS = {
             (latent(17), observed("categorical", 2, feeds=True, weight=3.0)),
             (latent(6),),
             (observed("bernoulli", 1, weight=4.0),),
+        ),
+    ),
+    # Counts, whose dispersion is measured.
+    "counts": NetworkSpec(
+        5,
+        "tanh",
+        (
+            (latent(4), observed("bernoulli", 1, feeds=True)),
+            (latent(3),),
+            (observed("poisson", 1),),
         ),
     ),
     # A dose: a gaussian unit that feeds forward as it is, beside a gaussian outcome.
@@ -140,10 +151,12 @@ def make_case(name: str, *, rows: int = 23, seed: int = 0, offset: bool = False)
                 columns.append(rng.normal(size=(rows, block.size)))
             elif block.family == "bernoulli":
                 columns.append(rng.integers(0, 2, size=(rows, block.size)))
+            elif block.family == "poisson":
+                columns.append(rng.poisson(2.0, size=(rows, block.size)) / 2)
             else:
                 codes = rng.integers(0, block.size + 1, size=rows)
                 columns.append(np.eye(block.size + 1)[codes][:, 1:])
-            variances.append(0.4 if block.family == "gaussian" else 1.0)
+            variances.append(0.4 if block.family in WITH_VARIANCE else 1.0)
     visible = np.hstack(columns).astype(np.float32)
     return Case(
         spec=spec,

@@ -51,6 +51,8 @@ def stiffness(case: Case, i: int, variance: tuple[float, ...]) -> float:
                 largest = max(largest, 1 / variance[i])
             elif block.family == "gaussian":
                 largest = max(largest, block.weight / own)
+            elif block.family == "poisson":  # the predictors of these networks are below 3
+                largest = max(largest, block.weight * np.exp(3) / own)
             else:  # the variance of a 0/1 variable, or the covariance matrix of several
                 largest = max(largest, block.weight / 2)
     return largest

@@ -56,14 +56,14 @@ def curve(dose: np.ndarray) -> DosePrediction:
     return DosePrediction(mu=0.3 * dose**2, slope=0.6 * dose, mean=0.1 + dose[:, 0])
 
 
-@pytest.fixture(params=["gaussian", "bernoulli"])
+@pytest.fixture(params=["gaussian", "bernoulli", "poisson"])
 def network(
     request: pytest.FixtureRequest, small_network: Callable[..., NetworkSpec]
 ) -> tuple[TrainedNetwork, _core.Dataset]:
     case = make_case("continuous treatment", rows=ROWS)
     net = trained(case)
-    if request.param == "bernoulli":
-        spec = small_network(6, (5, 4, 4), 2, outcome="bernoulli", continuous=True)
+    if request.param != "gaussian":
+        spec = small_network(6, (5, 4, 4), 2, outcome=request.param, continuous=True)
         assert spec.units == case.spec.units
         net = replace(net, spec=spec)
     return net, dataset(case.x)

@@ -4,8 +4,9 @@ import cstonet_seams
 import numpy as np
 import pytest
 import twins
+from scipy import stats
 
-FAMILIES = ["gaussian", "bernoulli", "categorical"]
+FAMILIES = ["gaussian", "bernoulli", "categorical", "poisson"]
 
 
 def draw(family: str, n: int, size: int, *, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
@@ -16,6 +17,8 @@ def draw(family: str, n: int, size: int, *, spread: float = 3.0) -> tuple[np.nda
         y = rng.normal(size=(n, size))
     elif family == "bernoulli":
         y = rng.integers(0, 2, size=(n, size))
+    elif family == "poisson":
+        y = rng.poisson(np.exp(np.minimum(eta, 5))) / 1.7  # in units of a mean
     else:
         y = np.eye(size + 1)[rng.integers(0, size + 1, size=n)][:, 1:]
     return y.astype(np.float32), eta
@@ -26,7 +29,7 @@ def draw(family: str, n: int, size: int, *, spread: float = 3.0) -> tuple[np.nda
 @pytest.mark.parametrize("family", FAMILIES)
 def test_residual_matches_its_twin(family: str, variance: float, size: int) -> None:
     y, eta = draw(family, 200, size)
-    scale = 1 / variance if family == "gaussian" else 1.0
+    scale = 1 / variance if family in twins.WITH_VARIANCE else 1.0
     # The mean and the difference are rounded once each, relative to terms of the sizes below.
     terms = scale * (np.abs(y) + np.abs(twins.mean(family, eta.astype(float))))
     expected = twins.residual(family, variance, y.astype(float), eta.astype(float))
@@ -55,8 +58,11 @@ def test_residual_is_the_slope_of_the_log_density(family: str) -> None:
         up, down = (cstonet_seams.log_density(family, 0.3, y, eta + s * step) for s in (1, -1))
         slope[:, j] = (up - down) / (2 * h)
     # Third derivatives of both log-normalizers are at most 0.1 (cumulants of 0/1 variables), of
-    # the gaussian zero; float64 cancellation is below 1e-12.
-    tolerance = h**2 / 6 * 0.1 + 4 * twins.U * (1 + np.abs(eta)) / 0.3
+    # the gaussian zero, of counts those of e^η; float64 cancellation is below 1e-12.
+    third, size_of_terms = 0.1, 1 + np.abs(eta)
+    if family == "poisson":
+        third, size_of_terms = np.exp(eta + h) / 0.3, y + np.exp(eta)
+    tolerance = h**2 / 6 * third + 4 * twins.U * size_of_terms / 0.3
     assert np.all(np.abs(cstonet_seams.residual(family, 0.3, y, eta) - slope) <= tolerance)
 
 
@@ -79,6 +85,16 @@ def test_extreme_predictors_stay_finite(family: str) -> None:
         y = np.full_like(eta, value)
         assert np.all(np.isfinite(cstonet_seams.residual(family, 1.0, y, eta)))
         assert np.all(np.isfinite(cstonet_seams.log_density(family, 1.0, y, eta)))
+
+
+def test_counts_of_dispersion_one_have_the_slopes_of_poisson_log_likelihoods() -> None:
+    y = np.array([[0.0], [1.0], [2.0], [5.0], [12.0]], dtype=np.float32)
+    at, other = np.float32(0.5), np.float32(1.25)
+    gains = [
+        cstonet_seams.log_density("poisson", 1.0, y, np.full_like(y, eta)) for eta in (at, other)
+    ]
+    laws = [stats.poisson.logpmf(y[:, 0], np.exp(float(eta))) for eta in (at, other)]
+    np.testing.assert_allclose(gains[1] - gains[0], laws[1] - laws[0], rtol=1e-12, atol=1e-13)
 
 
 def test_probabilities_sum_to_one_over_the_outcomes() -> None:

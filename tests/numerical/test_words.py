@@ -77,8 +77,8 @@ def test_unknown_words_of_a_network_are_refused() -> None:
     outcome = Block("gaussian", 1, visible=True, feeds=False)
     spec = unchecked(NetworkSpec(3, "tanh", ((block,), (outcome,))))
     assert _core.trace_columns(spec)
-    spec.layers[1][0].family = "poisson"
-    with pytest.raises(ValueError, match="unknown family 'poisson'"):
+    spec.layers[1][0].family = "gamma"
+    with pytest.raises(ValueError, match="unknown family 'gamma'"):
         _core.trace_columns(spec)
     spec.activation = "sine"
     with pytest.raises(ValueError, match="unknown activation 'sine'"):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax, xlogy
 
 # Unit roundoff of float32: one correctly rounded operation errs by at most this share.
 U = 2.0**-24
@@ -69,18 +69,31 @@ def slab_probability(w: ArrayLike, inclusion: float, spike: float, slab: float) 
 # --- families --------------------------------------------------------------------------------
 
 
+# Families with a variance or dispersion of their own; bounds on what counts are expected.
+WITH_VARIANCE = ("gaussian", "poisson")
+FARTHEST_LOG, LEAST_MEAN = 30.0, 0.01
+
+
 def mean(family: str, eta: NDArray[Any]) -> NDArray[Any]:
     if family == "gaussian":
         return eta
     if family == "bernoulli":
         return expit(eta)
+    if family == "poisson":
+        return np.exp(np.clip(eta, -FARTHEST_LOG, FARTHEST_LOG))
     with_reference = np.column_stack([np.zeros(len(eta)), eta])
     return softmax(with_reference, axis=1)[:, 1:]
 
 
 def residual(family: str, variance: float, y: NDArray[Any], eta: NDArray[Any]) -> NDArray[Any]:
-    """d log π(y|η) / dη: the canonical link makes it y minus the mean, over σ² if gaussian."""
-    return (y - mean(family, eta)) / (variance if family == "gaussian" else 1.0)
+    """d log π(y|η) / dη: the canonical link makes it y minus the mean, over σ² or φ if any."""
+    return (y - mean(family, eta)) / (variance if family in WITH_VARIANCE else 1.0)
+
+
+def squared_error(family: str, y: NDArray[Any], eta: NDArray[Any]) -> NDArray[Any]:
+    """What the variance, or dispersion, of a family that has one is the mean of."""
+    error = (y - mean(family, eta)) ** 2
+    return error / np.maximum(mean(family, eta), LEAST_MEAN) if family == "poisson" else error
 
 
 def log_density(family: str, variance: float, y: NDArray[Any], eta: NDArray[Any]) -> NDArray[Any]:
@@ -89,6 +102,9 @@ def log_density(family: str, variance: float, y: NDArray[Any], eta: NDArray[Any]
         return _log_normal(y - eta, variance).sum(axis=1)
     if family == "bernoulli":
         return -np.logaddexp(0, (1 - 2 * y) * eta).sum(axis=1)
+    if family == "poisson":  # the extended quasi-likelihood, by its deviance
+        deviance = 2 * (xlogy(y, y / mean(family, eta)) - y + mean(family, eta))
+        return -0.5 * (np.log(2 * np.pi * variance) + deviance / variance).sum(axis=1)
     with_reference = np.column_stack([np.zeros(len(eta)), eta])
     return (y * eta).sum(axis=1) - logsumexp(with_reference, axis=1)
 

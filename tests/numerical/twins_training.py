@@ -196,14 +196,14 @@ class Training:
                 self.move(self.moving, rows, moving_variances)
             likelihood += chain.log_likelihood()
             outcome = self.blocks[-1].block
+            spread = self.variances[-1]
+            if outcome.family not in twins.WITH_VARIANCE:
+                spread = 1 / outcome.weight
             self.theta.step(
                 gradient,
                 batch_weight=self.row_weight[rows].sum(),
                 rate=rate,
-                layer_variance=[
-                    *o.sampler.variance,
-                    self.variances[-1] if outcome.family == "gaussian" else 1 / outcome.weight,
-                ],
+                layer_variance=[*o.sampler.variance, spread],
                 prior=(p.inclusion, narrow, p.slab_variance),
                 prior_weight=0.0 if stage.prior == "none" else 1 / n,
                 penalize_bias=p.penalize_bias,
@@ -231,17 +231,18 @@ class Training:
         return self.measured(self.fit_rows)
 
     def mean_squares(self, rows: Array) -> list[float | None]:
-        """Weighted mean squared error of each gaussian visible block."""
+        """Weighted mean squared error of each visible block that has a variance."""
         chain, out = self.chain(rows), []
         for i, row in enumerate(chain.blocks):
             for p in row:
                 if not p.block.visible:
                     continue
-                if p.block.family != "gaussian":
+                if p.block.family not in twins.WITH_VARIANCE:
                     out.append(None)
                     continue
-                error = chain.visible[:, p.columns] - chain.predictor(i)[:, p.units]
-                out.append(np.average((error**2).mean(axis=1), weights=self.row_weight[rows]))
+                y, eta = chain.visible[:, p.columns], chain.predictor(i)[:, p.units]
+                squares = twins.squared_error(p.block.family, y, eta).mean(axis=1)
+                out.append(np.average(squares, weights=self.row_weight[rows]))
         return out
 
     def measure_validation(self) -> list[float]:

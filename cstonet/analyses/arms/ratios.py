@@ -88,7 +88,8 @@ class Ratios(ArmsEffects):
 
     def _check_outcome(self, name: str, kind: RatioName) -> None:
         """Raise NotAvailableError if a ratio says nothing about outcomes of this kind."""
-        if kind == "ratio" or bool(np.isin(self.design.y, (0.0, 1.0)).all()):
+        rates = kind == "RR" and self.design.family == "poisson"
+        if kind == "ratio" or rates or bool(np.isin(self.design.y, (0.0, 1.0)).all()):
             return
         instead = name.replace(kind, "ratio", 1)
         raise NotAvailableError(

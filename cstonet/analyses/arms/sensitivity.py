@@ -19,12 +19,13 @@ from cstonet.analyses.strength import (
     gains_of,
     strengths_table,
 )
+from cstonet.data.variables import block_family
 from cstonet.errors import NotAvailableError
 from cstonet.estimators import Effects, Nuisances, Target, estimate_target, led_by
 from cstonet.estimators.combinations import combined
 from cstonet.estimators.omitted_variables import Gains, bias_scale, model_variances
 from cstonet.estimators.support import hidden_bias
-from cstonet.network.linear_part import Link
+from cstonet.network.links import link_of
 from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.ratios import Ratio
 from cstonet.reporting.sensitivity import Sensitivity
@@ -153,7 +154,7 @@ class SensitivityOfArms(ArmsEffects):
             self.plan.seed,
         )
         y, codes = nuisances.y[sticks.rows], nuisances.treatment[sticks.rows]
-        link: Link = "logit" if self.design.family == "binomial" else "identity"
+        link = link_of(block_family(self.design.family))
 
         def variances(without: str | None) -> tuple[float, float]:
             mu = sticks.outcome(y, link, without)

@@ -17,11 +17,12 @@ from cstonet.analyses.strength import (
     gains_of,
     strengths_table,
 )
+from cstonet.data.variables import block_family
 from cstonet.estimators import Effects, effects_over_repetitions, led_by
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.omitted_variables import Gains, dose_bias_scale, dose_model_variances
-from cstonet.network.linear_part import Link
+from cstonet.network.links import link_of
 from cstonet.reporting.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _gains(
         results.plan.seed,
     )
     y, own = nuisances.y[sticks.rows], dose[sticks.rows]
-    link: Link = "logit" if results.design.family == "binomial" else "identity"
+    link = link_of(block_family(results.design.family))
 
     def variances(without: str | None) -> tuple[float, float]:
         left = y - sticks.outcome(y, link, without)

@@ -228,7 +228,7 @@ def test_column_names_are_data_not_code(frame, tmp_path, read_design):
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ({"family": "poisson"}, "family='poisson'.*'gaussian', 'binomial', None"),
+        ({"family": "gamma"}, "family='gamma'.*'gaussian', 'binomial', 'poisson', None"),
         ({"treatment": "ordinal"}, "'ordinal'.*'binary', 'multilevel', 'continuous', None"),
         ({"missing": "impute"}, "missing='impute'.*'raise', 'drop', 'mar', 'mnar'"),
         ({"missing": None}, "missing=None"),

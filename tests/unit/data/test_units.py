@@ -24,6 +24,13 @@ def test_binary_outcome_stays_as_it_is():
     np.testing.assert_array_equal(units.restore(y), y)
 
 
+def test_counts_are_in_units_of_their_mean():
+    y, weights = np.array([0.0, 1.0, 5.0]), np.array([1.0, 2.0, 1.0])
+    units = Units.of(y, "poisson", weights)
+    assert (units.center, units.scale) == (0.0, 7 / 4)
+    np.testing.assert_allclose(units.restore(units.standardise(y)), y, rtol=1e-14)
+
+
 def test_units_are_those_of_repeated_rows():
     y = np.random.default_rng(1).normal(100, 5, size=50)
     times = np.random.default_rng(2).integers(0, 3, size=50)

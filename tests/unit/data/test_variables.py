@@ -46,11 +46,16 @@ def test_family_can_be_given(frame, read_design):
     assert (design.family, design.family_inferred) == ("gaussian", False)
     design = read_design(binary, family="binomial")
     assert (design.family, design.family_inferred) == ("binomial", False)
+    design = read_design(frame.assign(y=np.resize([0, 3, 1.5], N)), family="poisson")
+    assert (design.family, design.family_inferred) == ("poisson", False)
+    np.testing.assert_array_equal(design.y, np.resize([0, 3, 1.5], N))
 
 
 def test_outcome_must_suit_the_family(frame, read_design):
     with pytest.raises(OutcomeTypeError, match=r"'y' must be 0 or 1.*family='gaussian'"):
         read_design(frame, family="binomial")
+    with pytest.raises(OutcomeTypeError, match=r"'y' must not be negative.*it is in 6 rows"):
+        read_design(frame.assign(y=np.resize([0, 3, -1], N)[::-1]), family="poisson")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,11 @@ class Setting:
         self.codes = (uniform[:, None] > cumulated).sum(axis=1).clip(0, levels - 1)
         dummies = np.eye(levels)[self.codes][:, 1:]
         eta = 0.5 + dummies @ np.arange(1, levels) + x[:, 1] + (self.codes > 0) * x[:, 2]
-        y = rng.random(n) < expit(2 * eta) if family == "binomial" else eta + rng.normal(size=n)
+        y = {
+            "gaussian": eta + rng.normal(size=n),
+            "binomial": rng.random(n) < expit(2 * eta),
+            "poisson": (counts := rng.poisson(np.exp(0.8 * eta))) / counts.mean(),
+        }[family]
         self.x, self.levels = x, levels
         self.data = TrainingData(
             column_scaling(x, 1e6).dataset(x, 0),
@@ -55,7 +59,7 @@ class Setting:
         return self.data.covariates.gather(rows, columns).astype(np.float64)
 
 
-@pytest.fixture(params=[(2, "gaussian"), (2, "binomial"), (3, "gaussian")], ids=str)
+@pytest.fixture(params=[(2, "gaussian"), (2, "binomial"), (3, "gaussian"), (2, "poisson")], ids=str)
 def setting(request) -> Setting:
     return Setting(*request.param)
 
@@ -120,7 +124,9 @@ def test_assignment_odds_are_those_of_the_formula(levels):
 
 def log_likelihood_gradient(setting, eta, response, weights, x):
     """Mean over rows of weight times residual times 1 and x."""
-    mean = expit(eta) if setting.data.families == ("binomial",) else eta
+    mean = {"gaussian": eta, "binomial": expit(eta), "poisson": np.exp(eta)}[
+        setting.data.families[0]
+    ]
     left = weights * (response - mean)
     return np.column_stack([np.ones(len(x)), x]).T @ left / weights.sum()
 
@@ -194,6 +200,8 @@ def test_offsets_of_training_do_not_know_their_row(setting):
     def loss(eta):
         if setting.data.families == ("binomial",):
             return np.average(np.logaddexp(0, eta) - y * eta, weights=w)
+        if setting.data.families == ("poisson",):
+            return np.average(np.exp(eta) - y * eta, weights=w)
         return np.average((y - eta) ** 2, weights=w)
 
     outside = fitted.offset[rows, -1].astype(float)

@@ -27,7 +27,10 @@ class Problem:
         eta = 0.3 + strength * (x[:, 0] - 0.5 * x[:, 1])
         noise = 0.5 * rng.normal(size=M)
         binary = (rng.random(M) < expit(eta)).astype(float)
-        self.response = binary if link == "logit" else eta + noise
+        counts = rng.poisson(2 * np.exp(eta)) / 2
+        self.response = {"identity": eta + noise, "logit": binary, "log": counts / counts.mean()}[
+            link
+        ]
 
     def fit(self, response=None, terms=None, **options):
         return regress(
@@ -48,6 +51,11 @@ class Problem:
 @pytest.fixture
 def gaussian() -> Problem:
     return Problem("identity")
+
+
+@pytest.fixture
+def counts() -> Problem:
+    return Problem("log")
 
 
 @pytest.fixture
@@ -175,7 +183,36 @@ def test_nearly_separated_rows_have_finite_coefficients():
     assert np.isfinite(fitted.held_out).all()
 
 
-@pytest.mark.parametrize("link", ["identity", "logit"])
+def test_a_log_linear_ridge_is_at_its_optimum(counts):
+    fitted = counts.fit()
+    ridge = counts.ridge(fitted.penalties)
+    x, kept = counts.terms.values, np.isfinite(ridge)
+    left = counts.weights * (counts.response - np.exp(x @ fitted.coefficients))
+    gradient = (x.T @ left)[kept] - ridge[kept] * fitted.coefficients[kept]
+    # The last Newton step gained less than 1e-7 of the objective, of order one per row.
+    np.testing.assert_allclose(gradient / counts.weights.sum(), 0, atol=1e-6)
+    np.testing.assert_array_equal(fitted.coefficients[~kept], 0)
+    # Their standard errors are about 0.06.
+    assert np.abs(fitted.coefficients[1:3] - [1.0, -0.5]).max() < 4 * 0.06
+
+
+def test_penalties_of_counts_find_the_groups_that_matter():
+    fits = [Problem("log", seed=s).fit(predict=False) for s in range(20)]
+    strong, noise = zip(*(fit.penalties for fit in fits), strict=True)
+    assert max(strong) <= 0.03
+    assert np.median(noise) >= 0.3
+
+
+def test_a_huge_count_does_not_decide():
+    """Least squares would follow it; the deviance gives it the weight of a count."""
+    problem = Problem("log")
+    problem.response[np.argmax(problem.terms.values[:, 3])] *= 100
+    fitted = problem.fit()
+    assert np.isfinite(fitted.held_out).all()
+    assert np.abs(fitted.coefficients).max() < 3
+
+
+@pytest.mark.parametrize("link", ["identity", "logit", "log"])
 def test_held_out_predictions_do_not_know_their_row(link):
     """A row's response may change; its own prediction does not, those of other parts do."""
     problem = Problem(link, strength=1.5)
@@ -203,7 +240,7 @@ def test_parts_may_have_other_terms(gaussian):
     np.testing.assert_array_equal(other.coefficients, one.coefficients)
 
 
-@pytest.mark.parametrize("link", ["identity", "logit"])
+@pytest.mark.parametrize("link", ["identity", "logit", "log"])
 def test_predictions_that_nobody_wants_are_not_made(link):
     problem = Problem(link)
     fitted = problem.fit(predict=False)
@@ -211,7 +248,7 @@ def test_predictions_that_nobody_wants_are_not_made(link):
     np.testing.assert_array_equal(fitted.coefficients, problem.fit().coefficients)
 
 
-@pytest.mark.parametrize("link", ["identity", "logit"])
+@pytest.mark.parametrize("link", ["identity", "logit", "log"])
 def test_rows_without_weight_do_not_matter(link):
     problem = Problem(link)
     problem.weights[::7] = 0.0

@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy import stats
+from scipy.special import expit, gammaln
 
 from cstonet.network import mixture
 from cstonet.network.mixture import (
@@ -56,33 +57,45 @@ class ThreeLevels(Treatment):
 
 
 class Outcome(Problem):
-    binary = False
+    link = "identity"
 
     def __init__(self, *args, **options) -> None:
         super().__init__(*args, **options)
         self.predictors = self.rng.normal(size=(N_PREDICTORS, M)) * 2 * self.scale
         eta = self.truth @ self.predictors
         noise = self.rng.normal(size=M)
-        self.y = (self.rng.random(M) < expit(eta)).astype(float) if self.binary else eta + noise
+        self.y = {
+            "identity": eta + noise,
+            "logit": (self.rng.random(M) < expit(eta)).astype(float),
+            "log": self.rng.poisson(np.exp(eta)).astype(float),
+        }[self.link]
 
     def weights(self):
-        return OutcomeLink(self.binary).weights(self.predictors, self.y, self.counts)
+        return OutcomeLink(self.link).weights(self.predictors, self.y, self.counts)
 
     def loss(self, weights):
         eta = np.asarray(weights) @ self.predictors
-        if self.binary:
+        if self.link == "logit":
             p = expit(eta)
             each = -self.y * np.log(p) - (1 - self.y) * np.log(1 - p)
+        elif self.link == "log":
+            each = -stats.poisson.logpmf(self.y, np.exp(eta)) - gammaln(self.y + 1)
         else:
             each = 0.5 * (self.y - eta) ** 2
         return np.average(each, weights=self.counts)
 
 
 class BinaryOutcome(Outcome):
-    binary = True
+    link = "logit"
 
 
-every_problem = pytest.mark.parametrize("kind", [Treatment, ThreeLevels, Outcome, BinaryOutcome])
+class Counts(Outcome):
+    link = "log"
+
+
+every_problem = pytest.mark.parametrize(
+    "kind", [Treatment, ThreeLevels, Outcome, BinaryOutcome, Counts]
+)
 TRUTHS = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.5, 0.3, 0.2), (1 / 3, 1 / 3, 1 / 3)]
 
 
@@ -197,7 +210,7 @@ def test_certainty_has_finite_log_odds():
 def test_outcomes_are_mixed_on_their_scale():
     means = np.random.default_rng(1).uniform(0.05, 0.95, size=(3, 40, 2))
     weights = (0.2, 0.3, 0.5)
-    plain, binary = OutcomeLink(binary=False), OutcomeLink(binary=True)
+    plain, binary = OutcomeLink("identity"), OutcomeLink("logit")
     np.testing.assert_array_equal(plain.predictor(means), means)
     np.testing.assert_allclose(
         plain.mixed(means, weights), 0.2 * means[0] + 0.3 * means[1] + 0.5 * means[2], rtol=1e-12
@@ -210,8 +223,9 @@ def test_outcomes_are_mixed_on_their_scale():
 
 
 def test_the_link_is_that_of_the_network(small_network):
-    assert not OutcomeLink.of(small_network(3, (4,), 1)).binary
-    assert OutcomeLink.of(small_network(3, (4,), 1, outcome="bernoulli")).binary
+    assert OutcomeLink.of(small_network(3, (4,), 1)).link == "identity"
+    assert OutcomeLink.of(small_network(3, (4,), 1, outcome="bernoulli")).link == "logit"
+    assert OutcomeLink.of(small_network(3, (4,), 1, outcome="poisson")).link == "log"
 
 
 def test_without_a_choice_all_count_the_same():
