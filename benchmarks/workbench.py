@@ -4,7 +4,7 @@ What the report shows, two fits at a time::
 
     run="python benchmarks/workbench.py --seeds"
     $run 4001:4100 --designs simulation2,by-region,risks,clustered
-    $run 4001:4200 --designs constant
+    $run 4001:4200 --designs constant,constant-linear
     $run 4001:4004 --designs certify
 
 Seeds up to 4000 served to choose options and constants of the package.

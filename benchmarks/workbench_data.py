@@ -155,6 +155,15 @@ def constant_effect(n: int, seed: int) -> Draw:
     return _rows(rng, x, treat, np.column_stack([base, base + 1]))
 
 
+def constant_linear(n: int, seed: int) -> Draw:
+    """Everything linear, and the same effect for everyone: interactions found are spurious."""
+    rng = np.random.default_rng([seed, 31])
+    x = rng.normal(size=(n, 10)) * np.sqrt(0.8) + rng.normal(size=(n, 1)) * np.sqrt(0.2)
+    treat = rng.random(n) < expit(x[:, :3] @ [0.7, -0.5, 0.4])
+    base = x[:, :5] @ [2.0, -1.5, 1.0, 1.0, 0.5]
+    return _rows(rng, x, treat, np.column_stack([base, base + 1]))
+
+
 def _regional(n: int, seed: int, *, binary: bool) -> Draw:
     rng = np.random.default_rng([seed, 29 + binary])
     x, region = rng.normal(size=(n, 18)), rng.integers(4, size=n)
@@ -198,4 +207,7 @@ DESIGNS: dict[str, Design] = {
         "The same with a binary outcome", risks_by_region, by="region", projection="age + region"
     ),
     "constant": Design("The same effect for everyone, n=2000, p=20", constant_effect),
+    "constant-linear": Design(
+        "The same effect for everyone, all linear, n=1000, p=10", constant_linear, n=1000
+    ),
 }

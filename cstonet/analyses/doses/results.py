@@ -81,6 +81,14 @@ class DoseResults(PlaceboChecks):
             'a continuous treatment has no arms; t_test("AME = 0") tests the average slope, and '
             "the uniform band of dose_response() shows whether a flat curve is possible"
         ),
+        "heterogeneity": (
+            "a continuous treatment has no two levels whose effects could differ between units; "
+            "compare two groups of doses, as a treatment with levels"
+        ),
+        "policy": (
+            "a rule assigns one of several levels, and a continuous treatment has none; compare "
+            "groups of doses, as a treatment with levels"
+        ),
         "proportion_mediated": (
             "a continuous treatment has no mediation analysis; compare two groups of doses"
         ),

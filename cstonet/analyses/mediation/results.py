@@ -61,6 +61,14 @@ class MediationResults(ComparedArms):
             "placebo checks are those of a treatment and an outcome: ask the fit of the formula "
             "without its mediators"
         ),
+        "heterogeneity": (
+            "a mediation tells how an effect comes about, not where it differs. Fit the formula "
+            "without its mediators: the total effect has heterogeneity()"
+        ),
+        "policy": (
+            "a rule is learned from total effects. Fit the formula without its mediators: that fit "
+            "has policy()"
+        ),
         "sensitivity": (
             "the bounds for omitted confounders know a treatment and an outcome, not what "
             "confounds the mediators. Fit the formula without its mediators: its ATE is the total "
