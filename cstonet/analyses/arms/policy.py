@@ -18,7 +18,12 @@ from cstonet.data.design import Design
 from cstonet.data.frames import answers_in_kind
 from cstonet.data.matrix import dense_part
 from cstonet.data.treatment import Arms
-from cstonet.errors import NotAvailableError, OptionError, UnknownColumnError
+from cstonet.errors import (
+    MissingValuesError,
+    NotAvailableError,
+    OptionError,
+    UnknownColumnError,
+)
 from cstonet.estimators.nuisances import FloatArray, Nuisances
 from cstonet.estimators.policy_tree import DEEPEST, Leaf, Tree, actions
 from cstonet.estimators.policy_value import PolicyProblem, cut_points, estimate_policy
@@ -104,6 +109,12 @@ class Policy:
         index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(data.shape[0])
         X = np.zeros((len(index), len(self.covariates)))
         if self.used:
+            gaps = spec.sources(data).gaps().counts
+            if gaps:
+                raise MissingValuesError(
+                    f"data: values are missing in {listing(gaps)}. A rule needs all values that it "
+                    "looks at: leave these rows out, or fill the gaps in."
+                )
             columns = spec.transform(data)
             for name in self.used:
                 place = spec.names.index(name)

@@ -56,7 +56,7 @@ def test_new_units_need_only_the_columns_of_the_rule(make_results):
     np.testing.assert_array_equal(policy.assign({"x1": [-2.0, 2.0]}), [0, 1])
     with pytest.raises(UnknownColumnError):
         policy.assign(new.rename(columns={"x1": "other"}))
-    with pytest.raises(MissingValuesError):
+    with pytest.raises(MissingValuesError, match=r"missing in 'x1'.*fill the gaps"):
         policy.assign(pd.DataFrame({"x1": [1.0, np.nan]}))
 
 
