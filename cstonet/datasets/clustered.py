@@ -29,6 +29,9 @@ POPULATION_ATE = 1.0
 _PULL = {0: 1.0, 2: -1.0, 4: 1.0}
 # Units that receive what their village does; the others toss a coin.
 _FOLLOWERS = 0.95
+# Intra-class correlation of what the covariates leave, over that of the covariates: squares and
+# bent curves of these have less, so that outcomes of an arm have about as much as the covariates.
+_LUCK = 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -68,11 +71,12 @@ def clustered(
     all standard normal. A village is treated if z_g1 - z_g3 + z_g5 + e_g > 0, and 95 % of its units
     receive what it does, the others toss a coin. The outcome is
 
-        y = x1 + ½ (x2² - 1) + tanh(2 x3) + (1 + ½ x4) A + σ (√ρ u_g + √(1-ρ) ε),
+        y = x1 + ½ (x2² - 1) + tanh(2 x3) + (1 + ½ x4) A + σ (√κ u_g + √(1-κ) ε),   κ = 1.5 ρ,
 
-    so that the average effect is 1. What a village has in common beside the covariates, u_g, has
-    nothing to do with its treatment: given the covariates of the unit alone there is no
-    confounding, but standard errors that take units for independent are much too small.
+    so that the average effect is 1; κ makes the correlation of outcomes within an arm about ρ. What
+    a village has in common beside the covariates, u_g, has nothing to do with its treatment: given
+    the covariates of the unit alone there is no confounding, but standard errors that take units
+    for independent are much too small.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ def clustered(
     seed : int
         Same seed, same data.
     correlation : float
-        ρ, from 0 to below 1.
+        ρ, from 0 to below 2/3.
     noise : float
         σ, the standard deviation of what the covariates leave of the outcome.
 
@@ -103,8 +107,8 @@ def clustered(
     """
     check_options(n_clusters, p, seed, noise=noise, correlation=correlation)
     check_options(size + 1 if isinstance(size, int) else size, p, seed)
-    if not 0 <= correlation < 1:
-        raise OptionError(f"correlation must be at least 0 and below 1, not {correlation!r}")
+    if not 0 <= correlation < 1 / _LUCK:
+        raise OptionError(f"correlation must be at least 0 and below 2/3, not {correlation!r}")
     rng = DataStream.CLUSTERED.generator(seed)
     village = np.repeat(np.arange(n_clusters), size)
     n, shared, own = len(village), np.sqrt(correlation), np.sqrt(1 - correlation)
@@ -115,7 +119,9 @@ def clustered(
     follows = rng.random(n) < _FOLLOWERS
     treatment = np.where(follows, treated[village], rng.random(n) < 0.5).astype(np.int64)
     mu0, tau = outcome_model(covariates.T)
-    luck = shared * rng.standard_normal(n_clusters)[village] + own * rng.standard_normal(n)
+    fate = _LUCK * correlation
+    luck = np.sqrt(fate) * rng.standard_normal(n_clusters)[village]
+    luck += np.sqrt(1 - fate) * rng.standard_normal(n)
     data = assemble_frame(mu0 + tau * treatment + noise * luck, treatment, covariates)
     data.insert(0, CLUSTER, village)
     return ClusteredSimulation(

@@ -140,6 +140,17 @@ def test_weights_name_a_column(client, simulation, networks_alone):
     np.testing.assert_allclose(there.params, here.params, rtol=1e-4)
 
 
+def test_clusters_name_a_column_or_are_given(client, simulation):
+    numbers = np.arange(len(simulation.data)) // 7
+    data = simulation.data.assign(village=[f"v{number}" for number in numbers])
+    named = cs.CausalStoNet.from_formula(simulation.formula, spread(data), cluster="village")
+    frame = spread(simulation.data)
+    given = cs.CausalStoNet.from_formula(simulation.formula, frame, cluster=numbers)
+    for design in (named.design, given.design):
+        np.testing.assert_array_equal(design.clusters, numbers)
+        assert "village" not in design.covariates
+
+
 def test_doses_are_fitted_too(client, quick_options):
     simulation = cs.datasets.dose_curve(n=200, p=6, seed=1)
     options = quick_options(starts=1, epochs=4)

@@ -70,6 +70,14 @@ def test_summary_and_methods_say_so(fitted):
     assert "clusters stayed whole in folds and validation rows" in methods
 
 
+def test_a_file_without_rows_knows_the_clusters(fitted, tmp_path):
+    pytest.importorskip("safetensors")
+    fitted.save(tmp_path / "fit.cst")
+    loaded = cs.load(tmp_path / "fit.cst")
+    assert loaded.summary().as_text() == fitted.summary().as_text()
+    assert loaded.methods() == fitted.methods()
+
+
 def test_row_numbers_as_clusters_change_the_factor_alone(simulation, quick_options):
     data = simulation.data.drop(columns="village")
     options = quick_options("search", variance="influence", backbone=False)

@@ -50,7 +50,9 @@ def test_treatment_has_the_probability_given_own_covariates(large):
 def test_neighbours_are_alike_in_everything(large):
     residual = large.data["y"] - np.where(large.data["treat"] == 1, large.mu1, large.mu0)
     rho = FOUR * 0.01  # the standard error with 8000 clusters of ten is about 0.005
-    assert abs(intraclass(residual.to_numpy()) - 0.2) < rho
+    assert abs(intraclass(residual.to_numpy()) - 0.3) < rho
+    without = large.data["y"] - large.tau * large.data["treat"]  # in one arm
+    assert abs(intraclass(without.to_numpy()) - 0.2) < rho
     assert abs(intraclass(large.data["x4"].to_numpy()) - 0.2) < rho
     assert abs(residual.std() - 1) < 0.02
     assert intraclass(large.data["treat"].to_numpy().astype(float)) > 0.8
@@ -75,7 +77,7 @@ def test_form_seeds_and_oracle():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"n_clusters": 1}, {"size": 0}, {"size": 2.5}, {"p": 4}, {"correlation": 1.0}]
+    "bad", [{"n_clusters": 1}, {"size": 0}, {"size": 2.5}, {"p": 4}, {"correlation": 0.7}]
 )
 def test_bad_options(bad):
     with pytest.raises(OptionError):
