@@ -83,7 +83,11 @@ def estimate_projection(
             imbalance += linear.moments(units.rows, weights)
             imbalance -= linear.expected(units.rows, compared)
     imbalance /= n
-    influence, errors, spread = np.empty((n, k)), np.empty((n, k)), WeightSpread(k)
+    influence, errors, spread = (
+        np.empty((n, k)),
+        np.empty((n, k)),
+        WeightSpread(k, nuisances.clusters),
+    )
     for units in unit_blocks(nuisances, clip, linear):
         own = each[units.rows]
         weights = _weights(units.received, units.propensity, own, b, a)

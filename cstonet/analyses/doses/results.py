@@ -72,6 +72,11 @@ class DoseResults(PlaceboChecks):
     networks: FittedNetworks
     facts: ClassVar[tuple[str, ...]] = (*CausalResults.facts, "dose_facts", "largest_imbalance")
     _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("gate", "projection"),
+            "effects by group and projections are those of a treatment with levels: compare two "
+            "groups of doses, or fit each group of units by itself",
+        ),
         "propensity": (
             "a continuous treatment has a density instead of propensities. See overlap(); in "
             "dose_nuisances, mean and variance are those of the dose given the covariates, and "

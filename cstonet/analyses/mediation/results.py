@@ -51,6 +51,11 @@ class MediationResults(ComparedArms):
     design: MediationDesign
     networks: MediationNetworks
     _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("gate", "projection"),
+            "effects by group and projections are those of total effects: ask the fit of the "
+            "formula without its mediators",
+        ),
         "dose_response": (
             "a mediation compares two levels of {design.treatment.name!r} and has no curve: "
             "potential_outcomes() are the expected outcomes at each, the column effect of "

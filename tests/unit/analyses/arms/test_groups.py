@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from cstonet.errors import (
     FormulaError,
     InfiniteValuesError,
     LengthMismatchError,
+    LostSupportWarning,
     MissingValuesError,
     NotAvailableError,
     OptionError,
@@ -269,6 +272,8 @@ def test_a_new_unit_has_its_interval_whoever_is_asked_about_beside_it(results, d
     many, few = results.cate(new, intervals=0.9), results.cate(new.iloc[7:9], intervals=0.9)
     np.testing.assert_allclose(many.iloc[7:9], few, rtol=1e-6)
     np.testing.assert_allclose(many["estimate"], results.cate(new), rtol=1e-6)
+    nobody = results.cate(new.head(0), intervals=0.9, simultaneous=True)
+    assert nobody.shape == (0, 3)
 
 
 def test_answers_come_in_the_kind_given(results, data):
@@ -292,3 +297,56 @@ def test_without_folds_there_are_no_intervals(data, fit_quickly, options):
     whole = fit_quickly("y ~ treat | x1 + x2", data, options=options.replace(folds=1))
     with pytest.raises(NotAvailableError, match="this fit has none: fit again with folds=5"):
         whole.cate(intervals=0.95)
+
+
+# Support and clusters -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lost(fit_quickly):
+    """A lottery from -0.5 to 0.5; beyond, hardly anybody chose for himself."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(400, 3))
+    lottery = np.abs(x[:, 0]) < 0.5
+    treat = np.where(lottery, rng.random(400) < 0.5, x[:, 0] > 0)
+    treat = (treat ^ (rng.random(400) < 0.02)).astype(int)
+    frame = pd.DataFrame(x, columns=["x1", "x2", "x3"]).assign(
+        treat=treat, y=x[:, 0] + treat + rng.normal(size=400)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostSupportWarning)
+        return fit_quickly("y ~ treat | x1 + x2 + x3", frame)
+
+
+def test_where_support_is_lost_all_limits_include_what_could_be_hidden(lost):
+    groups = lost.gate("x2", cuts=2)
+    hidden = groups.effects.bias
+    assert hidden is not None
+    for label, bias, (_, row) in zip(
+        groups.table.index, hidden, groups.table.iterrows(), strict=True
+    ):
+        one = lost.effect("ATE", where=label)
+        assert (row["lower"], row["upper"]) == pytest.approx((one.lower, one.upper), rel=1e-9)
+        assert row["upper_simultaneous"] - row["estimate"] > bias
+    assert "what extrapolation could hide" in str(groups)
+    line = lost.projection("x1")
+    assert line.effects.bias.min() > 0
+    # A constant alone hides what the average effect hides.
+    whole = lost.projection("1").effects.bias[0]
+    assert whole == pytest.approx(lost.effects.bias[0], rel=1e-9)
+    cate, far = lost.cate(intervals=0.9), lost._cross_fits.overlap.distance((1, 0)) > 0
+    width = cate["upper"] - cate["lower"]
+    assert width[far].mean() > width[~far].mean()
+
+
+def test_clusters_are_in_all_of_them(data, fit_quickly):
+    villages = np.arange(N) // 5
+    told = fit_quickly("y ~ treat | x1 + x2 + age", data, cluster=villages)
+    table = told.gate("region").table
+    one = told.effect("ATE", where="region == 'north'")
+    assert table.loc["north", "se"] == pytest.approx(one.se, rel=1e-9)
+    # Villages have units in several regions.
+    off = told.gate("region").effects.covariance[~np.eye(3, dtype=bool)]
+    assert np.abs(off).min() > 0
+    assert told.projection("age").bse.min() > 0
+    assert told.cate(intervals=0.9).notna().all(axis=None)

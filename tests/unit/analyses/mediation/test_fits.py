@@ -99,6 +99,10 @@ def test_predictions(fitted, mediated):
     new = mediated.head(7).drop(columns=["m", "b", "y"])  # mediators of new units are not needed
     outcomes = fitted.potential_outcomes(new)
     np.testing.assert_allclose(outcomes[1] - outcomes[0], fitted.cate(new))
+    with pytest.raises(NotAvailableError, match="fits without mediators only"):
+        fitted.cate(new, intervals=0.95)
+    with pytest.raises(NotAvailableError, match="those of total effects"):
+        fitted.gate("x1")
     assert fitted.propensity(new).between(0, 1).all()
     assert len(fitted.predict(new)) == 7
     assert fitted.potential_outcomes(new.head(0)).shape == (0, 2)
