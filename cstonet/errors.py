@@ -40,6 +40,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── BackendError (RuntimeError)        what the folds were to run on failed, not the folds
     │   ├── SchedulerError (ConnectionError)   a scheduler that is not there, or has no workers
     │   └── WorkerLostError                a worker died, and what it did cannot be done again
+    ├── ForeignFileError (ValueError)      a file that holds something else, or another fit's draws
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
@@ -73,6 +74,7 @@ __all__ = [
     "EmptyDataError",
     "FileFormatError",
     "FilePathError",
+    "ForeignFileError",
     "FormulaError",
     "InfiniteValuesError",
     "KernelLevelWarning",
@@ -249,6 +251,10 @@ class SchedulerError(BackendError, ConnectionError):
 
 class WorkerLostError(BackendError):
     """A worker died, and what it was doing cannot be done again."""
+
+
+class ForeignFileError(CStoNetError, ValueError):
+    """A file that draws were to be kept in holds something else, or those of another fit."""
 
 
 class NumericalError(CStoNetError, RuntimeError):

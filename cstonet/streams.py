@@ -28,6 +28,7 @@ class Stream(IntEnum):
     BACKBONE = 9
     MIXTURE = 10
     CATE_BANDS = 11
+    TWINS = 16
     YARDSTICKS = 21
     PLACEBO = 22
 

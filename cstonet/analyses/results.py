@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -26,6 +26,8 @@ from cstonet.settings.plan import Plan
 if TYPE_CHECKING:
     from cstonet.analyses.plots import Plots
     from cstonet.analyses.recipe import Recipe
+    from cstonet.analyses.twins import World
+    from cstonet.reporting.certificate import Certificate
     from cstonet.reporting.summary import SummaryParts
     from cstonet.reporting.tables import CausalSummary
 
@@ -250,6 +252,83 @@ class CausalResults(Exported, ABC):
         Model, search, training and cross-fitting, estimator, overlap, inference, missing data,
         software version and seed, a paragraph each.
         """
+
+    def certify(
+        self,
+        draws: int = 100,
+        *,
+        name: str | None = None,
+        effects: Sequence[float] | None = None,
+        alpha: float = 0.05,
+        n_jobs: int = -1,
+        seed: int = 0,
+        path: str | PathLike[str] | None = None,
+        progress: object = None,
+    ) -> Certificate:
+        """Whether the intervals of this fit can be trusted: the same analysis of twins of the data.
+
+        A twin keeps the units, with their covariates, gaps and weights. Its treatments are drawn
+        by the fitted propensities, clipped as the estimator has them, and its outcomes by the
+        fitted regressions and what these left out of fold. There the effect is known: that of a
+        population resampled from the units, so that coverage predicts that of fresh data. Every
+        twin is analysed by the recipe of this fit.
+
+        Twins share the blind spots of the models: confounding that was not measured, and what the
+        models cannot see.
+
+        Parameters
+        ----------
+        draws : int
+            Number of twins. Each costs a fit; the error of the coverage is 0.02 with 100.
+        name : str, optional
+            One of `params`, by default the one that leads them.
+        effects : sequence of float, optional
+            Effects to find the power of; by default zero to four standard errors, and the
+            estimate. Estimates are shifted by them: exact for effects that add the same to every
+            outcome.
+        alpha : float
+            One minus the confidence level.
+        n_jobs : int
+            Threads, which analyse twins side by side; -1 is every core. It does not change a bit.
+        seed : int
+            Governs the twins.
+        path : path, optional
+            A file, or a folder, in which finished draws are kept: after an interruption, or with
+            more draws, the same call goes on.
+        progress
+            See :meth:`cstonet.CausalStoNet.fit`.
+
+        Returns
+        -------
+        Certificate
+            `coverage`, `bias_in_se`, `se_ratio`, each with its Monte-Carlo error, `power`,
+            `smallest_effect`, `draws`. Print it.
+
+        Raises
+        ------
+        ForeignFileError
+            If the file is that of another fit.
+        """
+        from cstonet.analyses.certify import certify
+
+        return certify(
+            self,
+            draws,
+            name=name,
+            effects=effects,
+            alpha=alpha,
+            n_jobs=n_jobs,
+            seed=seed,
+            path=path,
+            progress=progress,
+        )
+
+    def _twin_world(self) -> World:
+        """Where twins of the data come from, if the analysis can draw them."""
+        raise NotAvailableError(
+            f"certify() is not available for this analysis ({type(self).__name__}): nobody draws "
+            "its twins. Certify the total effect, by a fit without mediators."
+        )
 
     def __repr__(self) -> str:
         shown = ", ".join(str(self.effect(name)) for name in self._shown())

@@ -120,6 +120,21 @@ def total_weights(
     return total
 
 
+def population_density(
+    propensity: FloatArray, target: Target, contrast: tuple[int, int]
+) -> FloatArray:
+    """h(p(x_i)), how much a unit counts in a target population, but for a factor; shape (n,).
+
+    Parameters
+    ----------
+    propensity : (n, L) float64
+        Probabilities of the levels.
+    target, contrast
+        See `estimate_target`.
+    """
+    return _tilt(propensity, target, *contrast)[0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
     """What an effect is made of at n units: what the outcome model leaves, and what weighs it.

@@ -18,6 +18,7 @@ from cstonet.analyses.placebo import PlaceboChecks
 
 if TYPE_CHECKING:
     from cstonet.analyses.arms.plots import ArmsPlots
+    from cstonet.analyses.twins import World
     from cstonet.reporting.summary import SummaryParts
 
 
@@ -54,6 +55,12 @@ class ArmsResults(
         from cstonet.analyses.arms.summary import arms_summary
 
         return arms_summary(self, alpha)
+
+    def _twin_world(self) -> World:
+        """Where twins of the data come from."""
+        from cstonet.analyses.arms.twins import ArmsWorld
+
+        return ArmsWorld.of(self)
 
     def methods(self) -> str:
         """How the effects were estimated, in full: text for a paper's methods section."""

@@ -44,6 +44,7 @@ from cstonet.reporting.inference import Effect
 if TYPE_CHECKING:
     from cstonet.analyses.doses.plots import DosePlots
     from cstonet.analyses.strength import Benchmarks
+    from cstonet.analyses.twins import World
     from cstonet.reporting.sensitivity import Sensitivity
     from cstonet.reporting.summary import SummaryParts
 
@@ -137,6 +138,12 @@ class DoseResults(PlaceboChecks):
         from cstonet.analyses.doses.summary import dose_summary
 
         return dose_summary(self, alpha)
+
+    def _twin_world(self) -> World:
+        """Where twins of the data come from."""
+        from cstonet.analyses.doses.twins import DoseWorld
+
+        return DoseWorld.of(self)
 
     def methods(self) -> str:
         """How the effects were estimated, in full: text for a paper's methods section."""

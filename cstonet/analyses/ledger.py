@@ -1,0 +1,127 @@
+"""Finished draws of repeated work on disk: who is interrupted goes on where he was.
+
+The file holds JSON, line by line: first whose draws these are, then a line per draw. It is written
+anew beside itself and put in place at once, so that it is whole at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cstonet.data.design import AnyDesign
+from cstonet.data.matrix import dense_part, parts
+from cstonet.data.treatment import Arms
+from cstonet.errors import ForeignFileError, OptionError
+from cstonet.settings.plan import Plan
+
+Draw = Mapping[str, Any]
+
+_SHOWN = 12  # characters of a digest in a file's name
+
+
+class Ledger:
+    """The finished draws of some work, by their numbers; in a file, if there is a path.
+
+    Parameters
+    ----------
+    work : str
+        What is repeated, such as "certify".
+    digest : str
+        Tells this work from any other, see `fit_digest`.
+    path : path of a file or folder, or None
+        Where draws are kept. In a folder, the file has a name of its own for every fit.
+
+    Raises
+    ------
+    ForeignFileError
+        If the file holds something else.
+    OptionError
+        If no file can be there.
+    """
+
+    def __init__(self, work: str, digest: str, path: str | os.PathLike[str] | None) -> None:
+        self.work = work
+        self._head = {"cstonet": work, "digest": digest}
+        self._lock = threading.Lock()
+        self.draws: dict[int, Draw] = {}
+        self.path = None if path is None else _file(path, f"{work}-{digest[:_SHOWN]}.jsonl")
+        if self.path is not None and self.path.exists():
+            self.draws = self._read(self.path)
+
+    def add(self, number: int, draw: Draw) -> None:
+        """Keep a finished draw. Safe from several threads."""
+        with self._lock:
+            self.draws[number] = draw
+            if self.path is not None:
+                self._write(self.path)
+
+    def _read(self, path: Path) -> dict[int, Draw]:
+        try:
+            head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            draws = {int(line["draw"]): line["result"] for line in lines}
+            other = head["digest"] if head["cstonet"] == self.work else None
+        except (ValueError, TypeError, KeyError) as error:
+            raise ForeignFileError(
+                f"path: {str(path)!r} is no file of {self.work}() and stays as it is. "
+                "Name another file, or a folder."
+            ) from error
+        if other != self._head["digest"]:
+            raise ForeignFileError(
+                f"path: {str(path)!r} holds draws of another fit: its data, its options, or a seed "
+                "differ. It stays as it is. Name another file, or a folder, in which every fit has "
+                "its own."
+            )
+        return draws
+
+    def _write(self, path: Path) -> None:
+        lines = [
+            self._head,
+            *({"draw": number, "result": self.draws[number]} for number in sorted(self.draws)),
+        ]
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        os.replace(beside, path)
+
+
+def _file(path: str | os.PathLike[str], name: str) -> Path:
+    """The file that a path means: itself, or one of that name in the folder that it is."""
+    try:
+        place = Path(path)
+    except TypeError:
+        raise OptionError(f"path must be that of a file or a folder; got {path!r}.") from None
+    if place.is_dir():
+        return place / name
+    if not place.parent.is_dir():
+        raise OptionError(f"path: there is no folder {str(place.parent)!r}. Make it first.")
+    return place
+
+
+def fit_digest(design: AnyDesign, plan: Plan, *more: object) -> str:
+    """A digest of the data and the plan of a fit, and of what else tells its work from other.
+
+    Parameters
+    ----------
+    design, plan
+        Of the fit.
+    more
+        Such as a seed: anything whose text says all of it.
+    """
+    digest = hashlib.sha256(plan.to_json().encode())
+    treatment = design.treatment
+    received = treatment.codes if isinstance(treatment, Arms) else treatment.values
+    for values in (design.y, received, design.unit_weights):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    for rows, columns in parts(design.X):
+        digest.update(np.ascontiguousarray(dense_part(design.X, rows, columns)).tobytes())
+    for variable in () if design.gaps is None else design.gaps.variables:
+        digest.update(np.packbits(variable.missing).tobytes())
+    digest.update(repr((design.X.shape, design.family, more)).encode())
+    return digest.hexdigest()
