@@ -1,7 +1,7 @@
 """Finished draws of repeated work on disk: who is interrupted goes on where he was.
 
 The file holds JSON, line by line: first whose draws these are, then a line per draw. It is written
-anew beside itself and put in place at once, so that it is whole at any time.
+anew with every draw and put in place at once, so that it is whole at any time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import Arms
-from cstonet.errors import ForeignFileError, OptionError
+from cstonet.errors import FilePathError, ForeignFileError, OptionError
+from cstonet.files.whole import write_whole
 from cstonet.settings.plan import Plan
 
 Draw = Mapping[str, Any]
@@ -43,7 +44,7 @@ class Ledger:
     ------
     ForeignFileError
         If the file holds something else.
-    OptionError
+    FilePathError
         If no file can be there.
     """
 
@@ -53,8 +54,11 @@ class Ledger:
         self._lock = threading.Lock()
         self.draws: dict[int, Draw] = {}
         self.path = None if path is None else _file(path, f"{work}-{digest[:_SHOWN]}.jsonl")
-        if self.path is not None and self.path.exists():
-            self.draws = self._read(self.path)
+        if self.path is not None:
+            if self.path.exists():
+                self.draws = self._read(self.path)
+            # Written at once: a place that refuses it says so before the work, not after.
+            self._write(self.path)
 
     def add(self, number: int, draw: Draw) -> None:
         """Keep a finished draw. Safe from several threads."""
@@ -65,7 +69,13 @@ class Ledger:
 
     def _read(self, path: Path) -> dict[int, Draw]:
         try:
-            head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise FilePathError(f"path: {str(path)!r} cannot be read: {error}.") from error
+        except UnicodeDecodeError:
+            text = ""
+        try:
+            head, *lines = map(json.loads, text.splitlines())
             draws = {int(line["draw"]): line["result"] for line in lines}
             other = head["digest"] if head["cstonet"] == self.work else None
         except (ValueError, TypeError, KeyError) as error:
@@ -86,9 +96,8 @@ class Ledger:
             self._head,
             *({"draw": number, "result": self.draws[number]} for number in sorted(self.draws)),
         ]
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        os.replace(beside, path)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        write_whole(path, lambda file: file.write(text.encode()))
 
 
 def _file(path: str | os.PathLike[str], name: str) -> Path:
@@ -97,11 +106,7 @@ def _file(path: str | os.PathLike[str], name: str) -> Path:
         place = Path(path)
     except TypeError:
         raise OptionError(f"path must be that of a file or a folder; got {path!r}.") from None
-    if place.is_dir():
-        return place / name
-    if not place.parent.is_dir():
-        raise OptionError(f"path: there is no folder {str(place.parent)!r}. Make it first.")
-    return place
+    return place / name if place.is_dir() else place
 
 
 def fit_digest(design: AnyDesign, plan: Plan, *more: object) -> str:

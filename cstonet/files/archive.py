@@ -6,12 +6,10 @@ proportion to the file's.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import struct
-import threading
 import zipfile
 import zlib
 from pathlib import Path
@@ -23,6 +21,7 @@ from cstonet.errors import (
     NotAvailableError,
     NotEnoughMemoryError,
 )
+from cstonet.files.whole import write_whole
 from cstonet.memory import available_bytes
 
 METADATA, ARRAYS = "metadata.json", "arrays.safetensors"
@@ -62,26 +61,7 @@ def write_archive(path: Path, metadata: bytes, arrays: bytes) -> None:
     """
     if len(metadata) > _MOST_METADATA:
         raise NotAvailableError("The fit has more names and levels than a file can hold.")
-    if path.is_dir():
-        raise FilePathError(f"{str(path)!r} is a folder: name a file in it, such as 'fit.cst'.")
-    if not path.parent.is_dir():
-        raise FilePathError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
-    path = path.resolve()  # a link stays one
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        try:
-            with beside.open("xb") as file:
-                _pack(file, metadata, arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise FilePathError(f"{str(path)!r} cannot be written: {reason}.") from error
+    write_whole(path, lambda file: _pack(file, metadata, arrays))
 
 
 def read_archive(path: Path) -> tuple[bytes, bytes]:

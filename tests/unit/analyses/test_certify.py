@@ -158,10 +158,25 @@ def test_files_of_others_are_refused(known, tmp_path):
         with pytest.raises(errors.ForeignFileError, match=r"is no file of certify\(\)"):
             known().certify(2, n_jobs=1, path=path)
         assert path.read_text() == text
-    with pytest.raises(errors.OptionError, match="there is no folder"):
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(errors.ForeignFileError, match=r"is no file of certify\(\)"):
+        known().certify(2, n_jobs=1, path=path)
+    with pytest.raises(errors.FilePathError, match="There is no folder"):
         known().certify(2, n_jobs=1, path=tmp_path / "nowhere" / "draws.jsonl")
     with pytest.raises(errors.OptionError, match="path must be that of a file"):
         known().certify(2, n_jobs=1, path=3)
+
+
+def test_a_place_that_refuses_a_file_says_so_before_the_work(known, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    results = known()
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(errors.FilePathError, match="cannot be written: No space left"):
+        results.certify(2, n_jobs=1, path=tmp_path)
+    assert results.recipe.fits == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_work_has_other_files(tmp_path):
