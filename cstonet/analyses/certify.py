@@ -26,7 +26,8 @@ _FEWEST = 2  # draws that have a spread
 
 _BLIND = (
     "Twins are drawn from the fitted models and share their blind spots: confounding that was not "
-    "measured, and what the models cannot see. A good certificate is necessary, not sufficient."
+    "measured, and what the models missed, which is mere noise in twins. A good certificate is "
+    "necessary, not sufficient."
 )
 _WORLD = (
     "A twin keeps the units and their covariates. Treatments are drawn by the estimator's "
@@ -37,9 +38,13 @@ _SHIFTED = (
     "Power is that of the same intervals around estimates shifted by the effect: exact where an "
     "effect adds the same to every outcome."
 )
-_OF_BINARY = (
-    "Power is that of the same intervals around estimates shifted by the effect; the variance of a "
-    "binary outcome depends on its mean, so it holds for effects near that of the twins."
+_NEARBY = (
+    "Power is that of the same intervals around estimates shifted by the effect; the variance of "
+    "these outcomes depends on their means, so it holds for effects near that of the twins."
+)
+_OF_CLUSTERS = (
+    "Binary outcomes and counts of a cluster are drawn independently of each other: twins do not "
+    "say how intervals do where they are not."
 )
 _OF_GAPS = (
     "Twins have the gaps of the data, whatever their treatments; their outcomes are drawn by "
@@ -151,7 +156,10 @@ def _notes(results: CausalResults) -> tuple[str, ...]:
     """What twins are, and what they have not of the data."""
     design = results.design
     gaps = () if design.gaps is None else (_OF_GAPS,)
-    return _BLIND, _WORLD, *gaps, _OF_BINARY if design.family == "binomial" else _SHIFTED
+    if design.family == "gaussian":
+        return _BLIND, _WORLD, *gaps, _SHIFTED
+    clusters = () if design.clusters is None else (_OF_CLUSTERS,)
+    return _BLIND, _WORLD, *gaps, *clusters, _NEARBY
 
 
 def _check_draws(draws: object) -> int:

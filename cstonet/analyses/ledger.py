@@ -126,6 +126,8 @@ def fit_digest(design: AnyDesign, plan: Plan, *more: object) -> str:
         digest.update(np.ascontiguousarray(values).tobytes())
     for rows, columns in parts(design.X):
         digest.update(np.ascontiguousarray(dense_part(design.X, rows, columns)).tobytes())
+    if design.clusters is not None:
+        digest.update(design.clusters.tobytes())
     for variable in () if design.gaps is None else design.gaps.variables:
         digest.update(np.packbits(variable.missing).tobytes())
     digest.update(repr((design.X.shape, design.family, more)).encode())

@@ -13,7 +13,6 @@ a bootstrap would be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +22,9 @@ from cstonet.data.design import AnyDesign
 from cstonet.data.variables import Family
 from cstonet.estimators.dispersion import fit_dispersion
 from cstonet.estimators.nuisances import FloatArray, IntArray
+
+# Counts whose variance exceeds their mean by less than this share are Poisson's.
+_POISSON = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,25 +157,71 @@ def _donors(clusters: IntArray, members: IntArray, rng: np.random.Generator) -> 
     return donors
 
 
-def draw_outcomes(
-    family: Family, mean: FloatArray, noise: Callable[[], FloatArray], rng: np.random.Generator
-) -> FloatArray:
-    """Outcomes (n,) of a family with these expectations (n,).
+@dataclass(frozen=True, slots=True, eq=False)
+class OutcomeLaw:
+    """How outcomes vary around what is expected of them, family by family.
 
-    Parameters
+    Gaussian ones are expectation plus noise; binary ones are drawn by their expectations alone;
+    counts and amounts have a variance proportional to their mean, as the residuals say: those of
+    whole numbers are mixtures of Poisson laws over gamma laws, others gamma laws.
+
+    Attributes
     ----------
     family
-        The family. Binary outcomes are drawn by their expectations alone.
-    mean
-        Expectations.
+        Family of the outcome.
     noise
-        Draws what others have beside them.
-    rng
-        Where random numbers come from.
+        Of a gaussian outcome.
+    dispersion : (L,) float64
+        Variance over mean in every arm, of counts and amounts.
+    whole : bool
+        Whether outcomes are whole numbers.
     """
-    if family == "binomial":
-        return (rng.random(len(mean)) < mean).astype(np.float64)
-    return mean + noise()
+
+    family: Family
+    noise: Noise | None
+    dispersion: FloatArray
+    whole: bool
+
+    @classmethod
+    def of(
+        cls,
+        family: Family,
+        y: FloatArray,
+        expected: FloatArray,
+        arms: IntArray,
+        weights: FloatArray,
+        clusters: IntArray | None = None,
+    ) -> OutcomeLaw:
+        """The law of outcomes (n,), given what was expected of them out of fold in every arm.
+
+        Parameters
+        ----------
+        family, y
+            Family and outcomes.
+        expected, arms, weights, clusters
+            See `Noise.of`.
+        """
+        received = np.take_along_axis(expected, arms[:, None], axis=1)[:, 0]
+        levels, residual = expected.shape[1], y - received
+        noise, dispersion = None, np.ones(levels)
+        if family == "gaussian":
+            noise = Noise.of(residual, expected, arms, weights, clusters=clusters)
+        elif family == "poisson":
+            squares = np.bincount(arms, weights * residual**2, levels)
+            dispersion = squares / np.bincount(arms, weights * received, levels)
+        return cls(family, noise, dispersion, bool((y == np.round(y)).all()))
+
+    def draw(self, mean: FloatArray, arms: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Outcomes (n,) of units with these expectations (n,) in these arms (n,)."""
+        if self.family == "binomial":
+            return (rng.random(len(mean)) < mean).astype(np.float64)
+        if self.noise is not None:
+            return mean + self.noise.draw(arms, rng)
+        dispersion = self.dispersion[arms]
+        if not self.whole:
+            return rng.gamma(mean / dispersion, dispersion)
+        extra = np.maximum(dispersion - 1, _POISSON)
+        return rng.poisson(rng.gamma(mean / extra, extra)).astype(np.float64)
 
 
 def resampled(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.analyses.arms.effects import ArmsEffects
-from cstonet.analyses.twins import Noise, Twin, draw_outcomes, resampled
+from cstonet.analyses.twins import OutcomeLaw, Twin, resampled
 from cstonet.data.design import Design
 from cstonet.data.treatment import Arms
 from cstonet.estimators import Target, clip_propensity
@@ -29,8 +29,8 @@ class ArmsWorld:
         Estimands of the fit's contrasts, those that lead first.
     mu, propensity : (n, L) float64
         Expected outcomes, and probabilities of the arms as the estimator has them: clipped.
-    noise
-        What the models left of the outcomes.
+    law
+        How outcomes vary around these.
     clusters : (n,) int or None
         Codes of the clusters.
     """
@@ -39,7 +39,7 @@ class ArmsWorld:
     targets: tuple[Target, ...]
     mu: FloatArray
     propensity: FloatArray
-    noise: Noise
+    law: OutcomeLaw
     clusters: IntArray | None
 
     @classmethod
@@ -47,19 +47,19 @@ class ArmsWorld:
         """The world of a fit: nuisances out of fold, averaged over repetitions and imputations."""
         nuisances, design = results.nuisances, results.design
         mu = np.clip(nuisances.mu, 0.0, 1.0) if design.family == "binomial" else nuisances.mu
-        received = np.take_along_axis(mu, nuisances.treatment[:, None], axis=1)[:, 0]
         leading = results.plan.estimand
         return cls(
             design=design,
             targets=("ATE",) if leading == "ATE" else (leading, "ATE"),
             mu=mu,
             propensity=clip_propensity(nuisances.propensity, results.effects.clip).values,
-            noise=Noise.of(
-                nuisances.y - received,
+            law=OutcomeLaw.of(
+                design.family,
+                nuisances.y,
                 mu,
                 nuisances.treatment,
                 nuisances.unit_weights,
-                clusters=nuisances.clusters,
+                nuisances.clusters,
             ),
             clusters=nuisances.clusters,
         )
@@ -71,7 +71,7 @@ class ArmsWorld:
         design = dataclasses.replace(
             self.design,
             treatment=dataclasses.replace(self.design.treatment, codes=codes),
-            y=draw_outcomes(self.design.family, mean, lambda: self.noise.draw(codes, rng), rng),
+            y=self.law.draw(mean, codes, rng),
         )
         return Twin(design, self._truths(resampled(self.design.unit_weights, self.clusters, rng)))
 

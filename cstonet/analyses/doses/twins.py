@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.twins import Noise, Twin, draw_outcomes, resampled
+from cstonet.analyses.twins import Noise, OutcomeLaw, Twin, resampled
 from cstonet.data.design import Design
 from cstonet.data.treatment import Dose
 from cstonet.data.units import Units
@@ -31,8 +31,10 @@ class DoseWorld:
         Expected doses.
     curves
         Expected outcomes at any dose.
-    dose_noise, noise
-        What the models left of doses and outcomes.
+    noise
+        What the model left of the doses.
+    law
+        How outcomes vary around their expectations.
     slope : (n,) float64
         Expected derivative of the outcome in the dose, over the doses that a unit may receive.
     """
@@ -40,8 +42,8 @@ class DoseWorld:
     design: Design[Dose]
     mean: FloatArray
     curves: OutcomeCurves
-    dose_noise: Noise
     noise: Noise
+    law: OutcomeLaw
     slope: FloatArray
 
     @classmethod
@@ -50,29 +52,37 @@ class DoseWorld:
         nuisances, weights = results.dose_nuisances, results.design.unit_weights
         alike = np.zeros(nuisances.n, dtype=np.int64)  # one arm
         curves = OutcomeCurves.of(nuisances)
-        dose_noise = Noise.of(
+        noise = Noise.of(
             nuisances.surprise,
             nuisances.mean[:, None],
             alike,
             weights,
             variance=nuisances.variance[:, None],
+            clusters=nuisances.clusters,
         )
-        noise = Noise.of(nuisances.y - nuisances.mu, nuisances.mu[:, None], alike, weights)
-        slope = _average_slope(curves, nuisances.mean, dose_noise)
-        return cls(results.design, nuisances.mean, curves, dose_noise, noise, slope)
+        law = OutcomeLaw.of(
+            results.design.family,
+            nuisances.y,
+            nuisances.mu[:, None],
+            alike,
+            weights,
+            nuisances.clusters,
+        )
+        slope = _average_slope(curves, nuisances.mean, noise)
+        return cls(results.design, nuisances.mean, curves, noise, law, slope)
 
     def twin(self, rng: np.random.Generator) -> Twin:
         """The same units with other doses and outcomes, and the effect in their world."""
         alike = np.zeros(len(self.mean), dtype=np.int64)
-        doses = self.mean + self.dose_noise.draw(alike, rng)
+        doses = self.mean + self.noise.draw(alike, rng)
         expected, _ = self.curves.at(doses)
         units = Units.of(doses, "gaussian", self.design.weights)
         design = dataclasses.replace(
             self.design,
             treatment=dataclasses.replace(self.design.treatment, values=doses, units=units),
-            y=draw_outcomes(self.design.family, expected, lambda: self.noise.draw(alike, rng), rng),
+            y=self.law.draw(expected, alike, rng),
         )
-        counted = resampled(self.design.unit_weights, None, rng)
+        counted = resampled(self.design.unit_weights, self.design.clusters, rng)
         return Twin(design, np.array([counted @ self.slope / counted.sum()]))
 
 

@@ -79,7 +79,7 @@ def test_right_intervals_are_certified(known):
 def test_binary_outcomes(known):
     found = known(n=400, family="binomial").certify(200, n_jobs=1)
     assert found.coverage == pytest.approx(0.95, abs=4 * found.coverage_se)
-    assert "binary outcome depends on its mean" in " ".join(str(found).split())
+    assert "the variance of these outcomes depends on their means" in " ".join(str(found).split())
 
 
 def test_any_effect_and_level(known):

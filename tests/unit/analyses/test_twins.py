@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 import cstonet as cs
 from cstonet.analyses.arms.twins import ArmsWorld
 from cstonet.analyses.doses.twins import DoseWorld, OutcomeCurves
-from cstonet.analyses.twins import Noise, draw_outcomes, resampled
+from cstonet.analyses.twins import Noise, OutcomeLaw, resampled
 from cstonet.estimators import estimate_target
 
 ONE = np.zeros(4000, dtype=np.int64)  # all in the same arm
@@ -74,10 +74,31 @@ def test_a_cluster_takes_the_noise_of_another():
 
 def test_binary_outcomes_are_drawn_by_their_expectations():
     mean = np.repeat([0.0, 0.2, 1.0], 4000)
-    y = draw_outcomes("binomial", mean, lambda: pytest.fail("has no noise"), generator())
+    arms = np.zeros(12_000, dtype=np.int64)
+    law = OutcomeLaw.of("binomial", np.round(mean), mean[:, None], arms, np.ones(12_000))
+    y = law.draw(mean, arms, generator())
     none, some, all_ = y.reshape(3, 4000).mean(axis=1)
     assert (none, all_) == (0, 1)
     assert some == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / 4000))
+
+
+@pytest.mark.parametrize(("extra", "whole"), [(0.0, True), (2.0, True), (2.0, False)])
+def test_counts_and_amounts_have_the_dispersion_of_the_residuals(extra, whole):
+    rng, n = generator(), 20_000
+    mean, arms = rng.uniform(1, 5, size=n), np.arange(n) % 2
+    rate = rng.gamma(mean / extra, extra) if extra else mean
+    y = rng.poisson(rate) * 1.0 if whole else rate
+    law = OutcomeLaw.of("poisson", y, np.column_stack([mean, mean]), arms, np.ones(n))
+    drawn = law.draw(mean, arms, rng)
+    assert (drawn >= 0).all()
+    assert (drawn == np.round(drawn)).all() == whole
+    assert drawn.mean() == pytest.approx(mean.mean(), abs=4 * drawn.std() / np.sqrt(n))
+    squares = (drawn - mean) ** 2
+    own = np.sum((y - mean)[arms == 0] ** 2) / mean[arms == 0].sum()
+    assert law.dispersion[0] == pytest.approx(own, rel=1e-12)
+    # Counts cannot vary less than Poisson's: a dispersion below one by chance is drawn as one.
+    expected = np.maximum(law.dispersion, 1.0 if whole else 0.0)[arms] @ mean
+    assert squares.sum() == pytest.approx(expected, abs=4 * squares.std() * np.sqrt(n))
 
 
 def test_populations_are_resampled_by_units_or_clusters():
@@ -215,6 +236,7 @@ def dose_nuisances(n=500):
         variance=np.ones(n),
         surprise=dose,
         n=n,
+        clusters=None,
     )
 
 
@@ -238,7 +260,7 @@ def test_twins_with_doses():
     design = cs.CausalStoNet.from_formula("y ~ dose | x", frame, treatment="continuous").design
     world = DoseWorld.of(SimpleNamespace(dose_nuisances=nuisances, design=design))
     # E cos(A) + 2 x E A over the residuals themselves; 64 ranks miss little of it.
-    doses = world.dose_noise.spread[0, 0] * world.dose_noise.studentised
+    doses = world.noise.spread[0, 0] * world.noise.studentised
     expected = np.mean(np.cos(doses)) + 2 * nuisances.x * np.mean(doses)
     np.testing.assert_allclose(world.slope, expected, atol=0.03)
     rng = generator()
