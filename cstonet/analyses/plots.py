@@ -29,6 +29,7 @@ from cstonet.plotting.sensitivity import confounding_contours
 from cstonet.plotting.style import percent, shortened
 from cstonet.plotting.trace import training_trace
 from cstonet.reporting.inference import check_alpha
+from cstonet.reporting.numbers import count
 from cstonet.reporting.sensitivity import Sensitivity
 from cstonet.settings.checks import is_real
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cstonet.analyses.results import CausalResults
+    from cstonet.reporting.groups import GroupEffects
 
 # Two levels of the treatment, or two doses.
 Contrast = tuple[Any, Any]
@@ -43,7 +45,7 @@ Contrast = tuple[Any, Any]
 _MODELS = ("treatment", "mediator", "outcome")
 _MEASURES: tuple[Measure, ...] = ("probability", "frequency", "strength")
 # Points of a smooth, between the values below and above which this share of the units lies.
-_POINTS, _TRIM = 50, 0.01
+_POINTS, _TRIM = 40, 0.01
 
 
 class Plots:
@@ -77,6 +79,7 @@ class Plots:
         self,
         names: Sequence[str] | None = None,
         *,
+        groups: GroupEffects | None = None,
         compare: Mapping[str, CausalResults] | None = None,
         alpha: float = 0.05,
         ax: Axes | None = None,
@@ -87,6 +90,10 @@ class Plots:
         ----------
         names : sequence of str, optional
             Effects to show, any that `effect` knows; by default all contrasts of `params`.
+        groups : GroupEffects, optional
+            Effects in groups, the answer of ``res.gate(...)``, and that in everyone below them.
+            Thick lines are intervals of each by itself, thin ones of all groups together, both of
+            the level that the groups were asked for.
         compare : mapping of name to results, optional
             Fits to be shown beside each other, in place of this one.
         alpha : float
@@ -95,6 +102,10 @@ class Plots:
             Where to draw.
         """
         check_alpha(alpha)
+        if groups is not None:
+            if compare is not None or names is not None:
+                raise OptionError("effects: groups= goes with neither names nor compare=")
+            return self._group_effects(groups, ax)
         fits = {"": self._results} if compare is None else dict(compare)
         if not fits:
             raise OptionError("compare must name at least one fit")
@@ -110,6 +121,29 @@ class Plots:
             rows,
             xlabel=f"{_estimates_of(rows, fits.values())}, {percent(alpha)} interval",
             series=() if compare is None else tuple(map(str, fits)),
+            ax=ax,
+        )
+
+    def _group_effects(self, groups: GroupEffects, ax: Axes | None) -> Axes:
+        """Groups from top to bottom, and everyone."""
+        rows = [
+            Row(
+                f"{name} (n = {count(int(row['n']))})",
+                row["estimate"],
+                row["lower"],
+                row["upper"],
+                outer=(row["lower_simultaneous"], row["upper_simultaneous"]),
+            )
+            for name, row in groups.table.iterrows()
+        ]
+        whole = self._results.effect(groups.name, alpha=groups.alpha)
+        everyone = f"everyone (n = {count(self._results.nobs)})"
+        rows.append(Row(everyone, whole.estimate, whole.lower, whole.upper, apart=True))
+        level = percent(groups.alpha)
+        return forest(
+            rows,
+            xlabel=f"{groups.name} on {shortened(groups.model.endog_names, 20)}\n"
+            f"thick: {level} interval; thin: of all groups together",
             ax=ax,
         )
 

@@ -39,8 +39,9 @@ def estimate_projection(
     *,
     clip: Clip,
     names: tuple[str, ...],
+    at: FloatArray | None = None,
 ) -> Effects:
-    """Coefficients of the best linear projection of an effect on terms.
+    """Coefficients of the best linear projection of an effect on terms, or values of it.
 
     Parameters
     ----------
@@ -52,13 +53,15 @@ def estimate_projection(
         Codes of the two levels.
     clip : float, or L of them
         Least propensities, see `clip_propensity`.
-    names : tuple of length k
-        What to call the coefficients.
+    names : tuple of length k, or q
+        What to call the coefficients, or the values.
+    at : (q, k) float64, optional
+        Values of the terms for which the projection is wanted in place of its coefficients.
 
     Returns
     -------
     Effects
-        k coefficients.
+        k coefficients, or q values.
 
     Raises
     ------
@@ -71,6 +74,9 @@ def estimate_projection(
     scores = effect_scores(nuisances, contrast, clip)
     estimates = each.T @ scores / n
     leverage = np.sum(each * terms, axis=1) / n
+    projected = terms @ estimates
+    if at is not None:
+        each, estimates, k = each @ at.T, at @ estimates, len(at)
     linear = linear_terms(nuisances, clip)
     imbalance, n_clipped = np.zeros((0 if linear is None else linear.width, k)), 0
     for units in unit_blocks(nuisances, clip, linear):
@@ -92,7 +98,7 @@ def estimate_projection(
         own = each[units.rows]
         weights = _weights(units.received, units.propensity, own, b, a)
         tau = units.mu[:, b] - units.mu[:, a]
-        signal = own * (tau - terms[units.rows] @ estimates)[:, None]
+        signal = own * (tau - projected[units.rows])[:, None]
         codes = units.treatment[:, None]
         residual = error = units.y - np.take_along_axis(units.mu, codes, axis=1)[:, 0]
         if linear is not None:

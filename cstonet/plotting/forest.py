@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Characters of a number beside its row.
 _WIDTH = 12
+# Characters of a name: those of groups are conditions, whose middle matters.
+_LONGEST = 44
 # Distance of the marks that share a row, in rows, and rows between two parts of a picture.
 _STEP, _BREAK = 0.28, 0.5
 
@@ -91,7 +93,7 @@ def forest(
     height = max(1.0, _STEP * lines + 0.3)
     steps = np.array([height + _BREAK * first[name].apart for name in names])
     places = dict(zip(names, (np.cumsum(steps) - steps[0]).tolist(), strict=True))
-    width = min(COLUMN + names_width(names) + (1.0 if series else 0.0), PAGE)
+    width = min(COLUMN + names_width(names, _LONGEST) + (1.0 if series else 0.0), PAGE)
     above = 0.25 if series else 0.0
     ax = canvas(ax, width, rows_height(round(steps.sum()) + 1) + above)
     reference_line(ax, 0.0)
@@ -115,7 +117,7 @@ def forest(
             color=INK,
             annotation_clip=False,
         )
-    rows_named(ax, [places[name] for name in names], names)
+    rows_named(ax, [places[name] for name in names], names, _LONGEST)
     ax.set_ylim(max(places.values()) + height / 2 + 0.1, -height / 2 - 0.1)
     label(ax, x=xlabel)
     if series:

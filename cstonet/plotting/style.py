@@ -141,9 +141,11 @@ def shortened(name: object, longest: int = _LONGEST) -> str:
     return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
 
 
-def rows_named(ax: Axes, places: Sequence[float], names: Sequence[object]) -> None:
+def rows_named(
+    ax: Axes, places: Sequence[float], names: Sequence[object], longest: int = _LONGEST
+) -> None:
     """Names at the left, one for each row, without ticks or a spine; the first is at the top."""
-    ax.set_yticks(list(places), [shortened(name) for name in names])
+    ax.set_yticks(list(places), [shortened(name, longest) for name in names])
     for text in ax.get_yticklabels():
         literal(text)
     ax.tick_params(axis="y", length=0)
@@ -156,10 +158,10 @@ def rows_height(rows: int, *, room: float = 0.7) -> float:
     return room + 0.155 * rows
 
 
-def names_width(names: Iterable[object]) -> float:
+def names_width(names: Iterable[object], longest: int = _LONGEST) -> float:
     """Inches that names at the left need beyond those that a column has room for."""
-    longest = max((len(shortened(name)) for name in names), default=0)
-    return 0.058 * max(longest - _SHORT, 0)
+    letters = max((len(shortened(name, longest)) for name in names), default=0)
+    return 0.058 * max(letters - _SHORT, 0)
 
 
 def reference_line(ax: Axes, at: float, *, vertical: bool = True, dashed: bool = False) -> None:

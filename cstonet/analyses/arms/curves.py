@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,18 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.arms.effects import ArmsEffects
-from cstonet.errors import ColumnTypeError, MissingValuesError, OptionError
+from cstonet.data.columns import is_number
+from cstonet.errors import (
+    ColumnTypeError,
+    InfiniteValuesError,
+    NotAvailableError,
+    OptionError,
+)
 from cstonet.estimators import Effects, Nuisances
-from cstonet.estimators.effect_curve import effect_curve
+from cstonet.estimators.effect_curve import knots_of, spline_basis
 from cstonet.estimators.nuisances import FloatArray
+from cstonet.estimators.projections import coefficient_weights, estimate_projection
+from cstonet.estimators.support import hidden_bias_of_sums
 from cstonet.reporting.inference import (
     check_alpha,
     critical_values,
@@ -21,7 +30,7 @@ from cstonet.reporting.inference import (
 )
 
 # Points of a curve, between the values below and above which so many units lie.
-_POINTS, _TRIM = 50, 0.01
+_POINTS, _TRIM = 40, 0.01
 
 
 class EffectCurves(ArmsEffects):
@@ -37,17 +46,17 @@ class EffectCurves(ArmsEffects):
     ) -> pd.DataFrame:
         """The average effect among units with a given value of a covariate, along its values.
 
-        A regression of doubly robust scores on a spline with four coefficients. ``plot.cate(by=)``
-        draws it.
+        A projection of the effect (see `projection`) on a spline with four coefficients.
+        ``plot.cate(by=)`` draws it.
 
         Parameters
         ----------
         by : str
             A numeric column of the data, in the formula or not.
         at : array-like (k,), optional
-            Values; by default fifty, without the outer hundredths of the units.
+            Values; by default forty, without the outer hundredths of the units.
         contrast : (b, a), optional
-            Two levels of the treatment; by default the second against the first.
+            Two levels of a multilevel treatment.
         alpha : float
             One minus the level of the intervals.
 
@@ -60,21 +69,33 @@ class EffectCurves(ArmsEffects):
 
         Raises
         ------
-        ColumnTypeError
-            If the column does not hold numbers.
-        MissingValuesError
-            If some are missing.
+        ColumnTypeError, MissingValuesError, InfiniteValuesError
+            If the column does not hold numbers, some are missing, or infinite.
+        NotAvailableError
+            If it is the outcome or the treatment, or the same for all units.
         """
         check_alpha(alpha)
-        values = self._numbers_of(by)
-        pair = (1, 0) if contrast is None else self._contrast_codes(contrast)
+        self._check_in_memory("effect_along()")
+        values, weights = self._numbers_of(by), self.nuisances.unit_weights
+        pair = self._one_contrast(contrast, "effect_along()")
         low, high = np.quantile(values, [_TRIM, 1 - _TRIM])
         points = np.linspace(low, high, _POINTS) if at is None else _points(at)
+        knots, clip = knots_of(values, weights), self.effects.clip
+        terms, ways = spline_basis(values, knots), spline_basis(points, knots)
+        names = tuple(map(str, points))
 
         def estimate(nuisances: Nuisances) -> Effects:
-            return effect_curve(nuisances, values, points, pair, clip=self.effects.clip)
+            return estimate_projection(nuisances, terms, pair, clip=clip, names=names, at=ways)
 
         effects = self._effects_by(estimate)
+        bias = hidden_bias_of_sums(
+            self._cross_fits.overlap,
+            self.nuisances,
+            pair,
+            coefficient_weights(self.nuisances, terms) @ ways.T,
+        )
+        if bias.any():
+            effects = dataclasses.replace(effects, bias=bias)
         pointwise = half_widths(effects, critical_values(effects, alpha))
         joint = largest_quantile(effects.covariance, effects.freedom, alpha, self.plan.seed)
         uniform = half_widths(effects, np.full(len(points), joint))
@@ -92,18 +113,23 @@ class EffectCurves(ArmsEffects):
 
     def _numbers_of(self, by: str) -> FloatArray:
         """A numeric column of the data, shape (n,)."""
-        column = self.design.variables([by])[by]
-        if not pd.api.types.is_numeric_dtype(column):
+        column = self._variables().values(by, "by")
+        if not is_number(column.dtype):
             raise ColumnTypeError(
                 f"by: column {by!r} does not hold numbers, along which an effect could change; "
-                "plot.effects(groups=res.gate(by)) shows the effect in its groups"
+                f"gate({by!r}) gives the effect in its groups"
             )
-        if column.isna().any():
-            raise MissingValuesError(
-                f"by: column {by!r} misses {int(column.isna().sum())} of {len(column)} values. Fit "
-                "to the rows that have one, or choose another column."
+        values = column.to_numpy(dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise InfiniteValuesError(
+                f"by: column {by!r} holds infinite values. Correct these rows."
             )
-        return column.to_numpy(dtype=np.float64)
+        if np.ptp(values[self.nuisances.unit_weights > 0]) == 0:
+            raise NotAvailableError(
+                f"by: column {by!r} is {values[0]:g} for all units, so that there is no curve "
+                "along it; effect() is the effect there"
+            )
+        return values
 
 
 def _points(at: ArrayLike) -> FloatArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
 from cstonet.analyses.plots import Contrast, UnitPlots
-from cstonet.errors import OptionError
+from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.plotting.heterogeneity import targeting_curve
 from cstonet.plotting.overlap import propensity_histograms
@@ -102,6 +103,25 @@ class ArmsPlots(ComparedArmsPlots):
             raise OptionError("toc: give an answer of heterogeneity(), or a contrast, not both")
         what = self._effect_on(self._pair(contrast))
         return targeting_curve(of.toc, what=what, alpha=of.alpha, ax=ax)
+
+    def _unit_effects(self, contrast: Contrast | None, alpha: float | None) -> pd.DataFrame:
+        """Effects of the units, with intervals where the fit can give them."""
+        if alpha is not None:
+            # A fit without folds, or to frames on a cluster, has none.
+            with contextlib.suppress(NotAvailableError):
+                return pd.DataFrame(self._results.cate(contrast=contrast, intervals=1 - alpha))
+        return super()._unit_effects(contrast, alpha)
+
+    def _averages(
+        self,
+        by: str,
+        column: pd.Series,  # noqa: ARG002
+        effects: FloatArray,  # noqa: ARG002
+        contrast: Contrast | None,
+        alpha: float,
+    ) -> pd.DataFrame:
+        """Average effects in groups by doubly robust scores."""
+        return self._results.gate(by, contrast=contrast, alpha=alpha).table
 
     def _curve(
         self,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 
 import cstonet as cs
 from cstonet.errors import (
     ColumnTypeError,
+    InfiniteValuesError,
     MissingValuesError,
     NotAvailableError,
     NotOfThisFitError,
@@ -44,6 +44,9 @@ def binary(fit_quickly):
     rng = np.random.default_rng(3)
     data["region"] = rng.choice(["north", "south"], 300)
     data["holes"] = np.where(np.arange(300) == 7, np.nan, rng.normal(size=300))
+    data["far"] = np.where(np.arange(300) == 7, np.inf, rng.normal(size=300))
+    data["one"] = 1.0
+    data["flag"] = rng.binomial(1, 0.4, 300)
     data["w"] = rng.uniform(0.5, 2.0, 300)
     return fit_quickly("y ~ treat | x1 + x2 + x3 + x4 + x5 + x6", data, weights="w")
 
@@ -67,7 +70,8 @@ def long_named(options):
 @pytest.fixture(scope="module")
 def doses(fit_quickly):
     simulation = cs.datasets.dose_curve(n=300, p=6, seed=3)
-    return fit_quickly(simulation.formula, simulation.data)
+    data = simulation.data.assign(half=np.arange(300) % 2)
+    return fit_quickly(f"{simulation.formula} - half", data)
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +174,9 @@ def test_effects_of_units(binary, three, ax):
     binary.plot.cate(ax=ax)
     (units,) = (line for line in ax.lines if line.get_label() == "unit")
     np.testing.assert_array_equal(units.get_ydata(), np.sort(binary.cate()))
+    limits = binary.cate(intervals=0.95)
+    (band,) = ax.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(limits["upper"].max())
     other = three.plot.cate(contrast=("high", "low"))
     (units,) = (line for line in other.lines if line.get_label() == "unit")
     np.testing.assert_array_equal(units.get_ydata(), np.sort(three.cate(contrast=("high", "low"))))
@@ -190,10 +197,34 @@ def test_effects_along_a_column(binary, ax):
         binary.plot.cate("x99", ax=ax)
 
 
-def test_effects_by_category(binary, ax):
+def test_effects_by_category(binary, doses, ax):
     binary.plot.cate("region", ax=ax)
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["north", "south"]
-    assert len(marks(ax)) == 2
+    table = binary.gate("region").table
+    assert [text.get_text() for text in ax.get_xticklabels()] == list(table.index)
+    np.testing.assert_array_equal(marks(ax), np.column_stack([[0, 1], table["estimate"]]))
+    north = binary.cate()[(binary.design.variables(["region"])["region"] == "north").to_numpy()]
+    box = np.array(ax.collections[1].get_segments()[0])[:, 1]
+    np.testing.assert_allclose(box, np.quantile(north, [0.25, 0.75]))
+    few = doses.plot.cate("half")
+    halves = doses.cate().groupby(doses.design.variables(["half"])["half"].to_numpy()).mean()
+    np.testing.assert_allclose(marks(few)[:, 1], halves)
+
+
+def test_effects_in_groups(binary, ax):
+    groups = binary.gate("region", alpha=0.1)
+    binary.plot.effects(groups=groups, ax=ax)
+    table, whole = groups.table, binary.effect("ATE", alpha=0.1)
+    np.testing.assert_array_equal(marks(ax)[:, 0], [*table["estimate"], whole.estimate])
+    lines = [tuple(line.get_xdata()) for line in ax.lines if len(line.get_xdata()) == 2][1:]
+    simultaneous = table[["lower_simultaneous", "upper_simultaneous"]].to_numpy()
+    pointwise = table[["lower", "upper"]].to_numpy()
+    expected = [pair for both in zip(simultaneous, pointwise, strict=True) for pair in both]
+    np.testing.assert_array_equal(lines, [*expected, (whole.lower, whole.upper)])
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names[-1] == "everyone (n = 300)"
+    assert names[0] == f"north (n = {table['n'].iloc[0]})"
+    with pytest.raises(OptionError, match="groups= goes with neither"):
+        binary.plot.effects(["ATE"], groups=groups)
 
 
 def test_selection_measures(binary, doses, ax):
@@ -297,24 +328,36 @@ def test_effect_along(binary, three):
         "at", "estimate", "se", "lower", "upper", "lower_simultaneous", "upper_simultaneous",
     ]  # fmt: skip
     np.testing.assert_array_equal(table["at"], [0.0, 1.0])
-    np.testing.assert_allclose(
-        table["upper"] - table["estimate"], 1.959964 * table["se"], rtol=1e-6
-    )
+    half = (table["upper"] - table["estimate"]) / table["se"]
+    assert half.between(1.96, 2.1).all()  # Student's t with about twenty degrees of freedom or more
     assert (table["upper_simultaneous"] > table["upper"]).all()
     one = binary.effect_along("x1", at=0.0)
     np.testing.assert_allclose(one["upper"], one["upper_simultaneous"])
     forth = three.effect_along("x1", contrast=("high", "low"))["estimate"]
     back = three.effect_along("x1", contrast=("low", "high"))["estimate"]
     np.testing.assert_allclose(forth, -back)
-    assert isinstance(forth, pd.Series)
-    assert len(forth) == 50
+    assert len(forth) == 40
+    with pytest.raises(OptionError, match="say which"):
+        three.effect_along("x1")
+
+
+def test_effect_along_is_a_projection(binary):
+    """A column of two values has a line through the two, which a projection finds as well."""
+    line = binary.effect_along("flag", at=[0.0, 1.0])
+    fit = binary.projection("flag")
+    np.testing.assert_allclose(line["estimate"], [fit.params.iloc[0], fit.params.sum()], rtol=1e-8)
+    variances = [fit.cov_params().iloc[0, 0], fit.cov_params().to_numpy().sum()]
+    np.testing.assert_allclose(line["se"] ** 2, variances, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("by", "at", "error", "says"),
     [
         ("region", None, ColumnTypeError, "'region' does not hold numbers"),
-        ("holes", None, MissingValuesError, "'holes' misses 1 of 300"),
+        ("holes", None, MissingValuesError, "'holes' is missing for 1 of the 300"),
+        ("far", None, InfiniteValuesError, "'far' holds infinite"),
+        ("one", None, NotAvailableError, "'one' is 1 for all units"),
+        ("y", None, NotAvailableError, "outcome"),
         ("x1", [], OptionError, "at must be"),
         ("x1", [[1.0]], OptionError, "at must be"),
         ("x1", "low", OptionError, "at must be"),

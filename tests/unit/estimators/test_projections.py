@@ -54,6 +54,21 @@ def test_estimates_are_least_squares_of_the_scores_with_slopes_too(drawn):
     np.testing.assert_allclose(project(held, terms).estimates, beta, rtol=1e-9)
 
 
+def test_values_are_combinations_of_the_coefficients(drawn):
+    X, nuisances = drawn
+    held = replace(nuisances, linear=X + 0.3 * X**2, found=np.array([0]), ridge=0.1)
+    terms = with_constant(X)
+    at = np.array([[1.0, 0.5, -1.0], [1.0, 2.0, 0.0]])
+    values = estimate_projection(held, terms, (1, 0), clip=CLIP, names=("a", "b"), at=at)
+    slopes = project(held, terms)
+    np.testing.assert_allclose(values.estimates, at @ slopes.estimates, rtol=1e-10)
+    np.testing.assert_allclose(values.covariance, at @ slopes.covariance @ at.T, rtol=1e-9)
+    np.testing.assert_allclose(values.influence, slopes.influence @ at.T, atol=1e-10)
+    # The identity gives the coefficients themselves, with their degrees of freedom.
+    same = estimate_projection(held, terms, (1, 0), clip=CLIP, names=NAMES, at=np.eye(3))
+    np.testing.assert_allclose(same.freedom, slopes.freedom)
+
+
 @pytest.mark.parametrize("ridge", [None, 0.0, 0.2])
 def test_a_constant_alone_is_the_average_effect(drawn, ridge):
     X, nuisances = drawn
