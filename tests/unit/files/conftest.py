@@ -28,6 +28,7 @@ def simulated(n: int = ROWS, seed: int = 1) -> pd.DataFrame:
     frame["y"] = frame["a"] + frame["treat"] + frame["dose"] + rng.normal(size=n)
     frame["yes"] = (frame["y"] > 0).astype(int)
     frame["w"] = rng.uniform(0.5, 2, n)
+    frame["visits"] = rng.poisson(np.exp(0.3 * frame["a"] + 0.2 * frame["treat"]))
     frame["village"] = rng.integers(0, 40, n)
     frame["secret"] = "not in the formula"
     return frame
@@ -49,6 +50,7 @@ FITS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
     "alone": (f"yes ~ treat | {PLAIN}", {}, "search", {"backbone": False, "starts": 1}),
     "att": (f"y ~ treat | {PLAIN}", {"weights": "w"}, "search", {"estimand": "ATT"}),
     "clustered": (f"y ~ treat | {PLAIN}", {"cluster": "village"}, "search", {}),
+    "counts": (f"visits ~ treat | {PLAIN}", {"family": "poisson"}, "search", {}),
     "levels": (
         "yes ~ arm | a + np.log(b**2 + 1) + center(c):g + bs(d, df=4) + C(g)",
         {},
