@@ -26,7 +26,7 @@ from cstonet.data.leaks import check_no_outcome, copies_of
 from cstonet.data.matrix import Rows
 from cstonet.data.omission import named_covariates, terms_of
 from cstonet.data.treatment import Arms, Treatment
-from cstonet.data.variables import Vector, counted, outcome_values
+from cstonet.data.variables import Vector, counted, may_be_counts, outcome_values
 from cstonet.errors import DataError, OptionError
 from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.placebo import Checked, CheckKind, Placebo
@@ -180,7 +180,12 @@ class _Trials:
         y, family = outcome_values(vector, None, design.weights)
         _check_copies(design, y, vector.name)
         replaced = dataclasses.replace(
-            design, y=y, family=family, family_inferred=True, outcome_name=vector.name
+            design,
+            y=y,
+            family=family,
+            family_inferred=True,
+            may_be_counts=may_be_counts(y),
+            outcome_name=vector.name,
         )
         return _Trial("outcome", f"outcome {vector.name}", recipe, replaced)
 

@@ -30,6 +30,7 @@ from cstonet.data.variables import (
     Vector,
     cluster_codes,
     counted,
+    may_be_counts,
     outcome_values,
     weight_values,
 )
@@ -86,6 +87,8 @@ class Design(Generic[TreatmentT]):
         are independent.
     cluster_name : str or None
         Name of the variable that says so.
+    may_be_counts : bool
+        Whether the outcome looks like a number of events.
     n_clusters : int or None
         Number G of clusters with a row that counts; None where rows are independent.
     cluster_sizes : (int, int) or None
@@ -112,6 +115,7 @@ class Design(Generic[TreatmentT]):
     lookup: Lookup | None = None
     clusters: NDArray[np.int64] | None = None
     cluster_name: str | None = None
+    may_be_counts: bool = False
     n_clusters: int | None = None
     cluster_sizes: tuple[int, int] | None = None
     n_copies: int = 0
@@ -254,6 +258,7 @@ def read_design(
         outcome_name=raw.outcome.name,
         family=found_family,
         family_inferred=family is None,
+        may_be_counts=may_be_counts(y),
         weights=weights,
         formula=raw.formula,
         spec=spec,

@@ -215,6 +215,11 @@ def outcome_values(
     return y, family
 
 
+def may_be_counts(y: NDArray[np.float64]) -> bool:
+    """Whether an outcome is a whole number that starts at zero and goes beyond one."""
+    return bool(y.min() == 0 and y.max() > 1 and (y == np.floor(y)).all())
+
+
 def weight_values(weights: Vector) -> NDArray[np.float64]:
     """Weights as numbers with mean 1, shape (n,); a copy."""
     values = weights.values.infer_objects()

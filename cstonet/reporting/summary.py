@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cstonet.data.design import AnyDesign
 from cstonet.estimators import Effects
@@ -238,15 +237,10 @@ def note_methods(estimator: str, design: AnyDesign, effects: Effects, plan: Plan
     )
 
 
-def _may_be_counts(y: NDArray[np.float64]) -> bool:
-    """Whether an outcome is a whole number that starts at zero and goes beyond one."""
-    return bool(y.min() == 0 and y.max() > 1 and (y == np.floor(y)).all())
-
-
 def notes_data(design: AnyDesign, effects: Effects, own: Iterable[str] = ()) -> Iterator[str]:
     """What was inferred, left out, imputed and weighted; an analysis' own notes come second."""
     if design.family_inferred:
-        counts = '; for counts there is family="poisson"' if _may_be_counts(design.y) else ""
+        counts = '; for counts there is family="poisson"' if design.may_be_counts else ""
         yield f'Family "{design.family}" inferred from the outcome; family= overrides it{counts}.'
     yield from own
     if design.n_dropped:

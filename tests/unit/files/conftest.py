@@ -51,6 +51,7 @@ FITS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
     "att": (f"y ~ treat | {PLAIN}", {"weights": "w"}, "search", {"estimand": "ATT"}),
     "clustered": (f"y ~ treat | {PLAIN}", {"cluster": "village"}, "search", {}),
     "counts": (f"visits ~ treat | {PLAIN}", {"family": "poisson"}, "search", {}),
+    "suspected": (f"visits ~ treat | {PLAIN}", {}, "search", {"folds": 2}),
     "levels": (
         "yes ~ arm | a + np.log(b**2 + 1) + center(c):g + bs(d, df=4) + C(g)",
         {},
