@@ -20,7 +20,7 @@ from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import Arms
 from cstonet.errors import FilePathError, ForeignFileError, OptionError
-from cstonet.files.whole import write_whole
+from cstonet.places import write_text
 from cstonet.settings.plan import Plan
 
 Draw = Mapping[str, Any]
@@ -97,7 +97,7 @@ class Ledger:
             *({"draw": number, "result": self.draws[number]} for number in sorted(self.draws)),
         ]
         text = "".join(json.dumps(line) + "\n" for line in lines)
-        write_whole(path, lambda file: file.write(text.encode()))
+        write_text(path, text)
 
 
 def _file(path: str | os.PathLike[str], name: str) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pandas as pd
@@ -19,6 +20,8 @@ from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import is_partitioned
 from cstonet.errors import NotAvailableError, NotOfThisFitError
 from cstonet.estimators import Effects
+from cstonet.places import check_place, write_text
+from cstonet.reporting.inference import check_alpha
 from cstonet.search.selection import Selection
 from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
@@ -252,6 +255,40 @@ class CausalResults(Exported, ABC):
         Model, search, training and cross-fitting, estimator, overlap, inference, missing data,
         software version and seed, a paragraph each.
         """
+
+    def report(self, path: str | PathLike[str] | None = None, *, alpha: float = 0.05) -> str:
+        """One page of HTML: summary, overlap, balance, selection, heterogeneity, sensitivity, how.
+
+        Styles and pictures are inside, so that the page can be sent as it is; it loads nothing.
+        Pictures need matplotlib (``pip install 'cstonet[plot]'``).
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write.
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Raises
+        ------
+        FilePathError
+            If the path cannot be written to.
+        """
+        from cstonet.analyses.report import report
+
+        check_alpha(alpha)
+        place = None if path is None else Path(path)
+        if place is not None:
+            check_place(place)
+        text = report(self, alpha)
+        if place is not None:
+            write_text(place, text)
+        return text
 
     def certify(
         self,

@@ -1,4 +1,4 @@
-"""The command line: ``cstonet demo``, ``cstonet fit``, ``cstonet simulate``."""
+"""The command line: ``cstonet fit``, ``predict``, ``report``, ``plan``, ``demo``, ``simulate``."""
 
 from cstonet.cli.commands import main
 

@@ -27,6 +27,13 @@ _NAMES = {
 }
 
 
+class Help(argparse.HelpFormatter):
+    """Help whose paragraphs are filled, and whose examples stay as they are written."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 def add_flag(
     group: argparse._ActionsContainer, name: str, hint: object, text: str, default: object = None
 ) -> None:
@@ -42,12 +49,14 @@ def add_flag(
         Its type: int, float, str, bool, a tuple of numbers, a mapping from names to lists of
         names, a Literal, or a union of these.
     text
-        What it means.
+        What it means; `argparse.SUPPRESS` hides the flag from the help.
     default
         Shown in the help if not None. The value of a flag that was not given is always None, so
         that the option's own default counts.
     """
-    help_text = text.replace("%", "%%") + ("" if default is None else f" (default: {default})")
+    help_text = text
+    if text != argparse.SUPPRESS:
+        help_text = text.replace("%", "%%") + ("" if default is None else f" (default: {default})")
     flag = "--" + name.replace("_", "-")
     if hint is bool:
         group.add_argument(flag, action=argparse.BooleanOptionalAction, help=help_text)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from cstonet.data.frames import frame_of_columns
+from cstonet.data.frames import frame_of_columns, is_dictionary
 from cstonet.data.matrix import dense_part, is_partitioned, is_sparse, parts
 from cstonet.errors import (
     ColumnTypeError,
@@ -115,7 +115,7 @@ def as_frame(data: object) -> pd.DataFrame:
     DuplicateColumnError
         If a name occurs twice.
     """
-    if isinstance(data, Mapping):
+    if is_dictionary(data):
         data = frame_of_columns(data)
     if not isinstance(data, pd.DataFrame):
         raise DataError(

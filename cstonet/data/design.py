@@ -6,7 +6,7 @@ anything is computed. Nothing is ever written into what the user passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -18,6 +18,7 @@ from cstonet.data.arrow import open_table
 from cstonet.data.columns import as_frame, unknown_column
 from cstonet.data.copies import count_copies
 from cstonet.data.covariates import CovariateSpec
+from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import CovariateGaps, fill_sources
 from cstonet.data.leaks import check_no_outcome
 from cstonet.data.lookup import Lookup
@@ -153,7 +154,7 @@ class Design(Generic[TreatmentT]):
         data : DataFrame, array, dictionary of columns, Arrow table or dataset, or path of a file
             Of tables and files, what covariates and treatment are made of is read.
         """
-        if isinstance(data, Mapping):
+        if is_dictionary(data):
             return as_frame(data)
         table = open_table(data)
         if table is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,18 @@ MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 # Libraries whose frames are worth asking narwhals about; what is not loaded, nobody can have.
 _LIBRARIES = ("polars", "modin", "cudf")
+
+
+def is_dictionary(data: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether data are a dictionary of columns; some sparse matrices look like one."""
+    return isinstance(data, Mapping) and not hasattr(data, "tocsc")
+
+
+def is_frame(data: object) -> bool:
+    """Whether data have columns with names and types of their own: not an array."""
+    library = type(data).__module__.partition(".")[0]
+    named = isinstance(data, pd.DataFrame) or is_dictionary(data)
+    return named or library in (*_LIBRARIES, "pyarrow")
 
 
 def to_arrow(data: object) -> Any:
@@ -91,7 +103,7 @@ def in_kind(answer: pd.Series | pd.DataFrame, data: object) -> Any:
         What was asked about. For frames of pandas, arrays, files and None the answer stays as it
         is.
     """
-    if isinstance(data, Mapping):
+    if is_dictionary(data):
         if isinstance(answer, pd.Series):
             return answer.to_numpy()
         return {str(name): answer[name].to_numpy() for name in answer.columns}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import as_frame, check_unique, unknown_column
 from cstonet.data.covariates import Source, array_to_frame
 from cstonet.data.formula import Formula, Selected, parse_formula, select_columns
+from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import gap_advice
 from cstonet.data.lookup import Lookup
 from cstonet.data.matrix import is_sparse
@@ -307,7 +308,7 @@ def _covariate_frame(
                 "names is for arrays; a DataFrame brings its own. Rename its columns instead."
             )
         return as_frame(X), "frame"
-    if isinstance(X, Mapping):
+    if is_dictionary(X):
         return as_frame(X), "frame"
     table = None if isinstance(X, str) else open_table(X)
     if table is not None:

@@ -21,8 +21,8 @@ from cstonet.errors import (
     NotAvailableError,
     NotEnoughMemoryError,
 )
-from cstonet.files.whole import write_whole
 from cstonet.memory import available_bytes
+from cstonet.places import write_at_once
 
 METADATA, ARRAYS = "metadata.json", "arrays.safetensors"
 # Bytes that may be unpacked whatever the size of the file, and how much larger than their packed
@@ -61,7 +61,7 @@ def write_archive(path: Path, metadata: bytes, arrays: bytes) -> None:
     """
     if len(metadata) > _MOST_METADATA:
         raise NotAvailableError("The fit has more names and levels than a file can hold.")
-    write_whole(path, lambda file: _pack(file, metadata, arrays))
+    write_at_once(path, lambda file: _pack(file, metadata, arrays))
 
 
 def read_archive(path: Path) -> tuple[bytes, bytes]:

@@ -127,3 +127,10 @@ def test_what_cannot_hold_an_answer_gets_one_of_pandas(frame):
     reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.float64())]), iter([]))
     assert in_kind(answer, reader) is answer
     assert in_kind(answer, np.zeros((2, 1))) is answer
+
+
+def test_a_sparse_matrix_that_looks_like_a_dictionary_is_a_matrix(frame, fit):
+    sparse = pytest.importorskip("scipy.sparse")
+    X = frame[["x1", "x2"]].to_numpy()
+    model = cs.CausalStoNet(frame["y"], frame["treat"], sparse.dok_array(X))
+    assert model.design.X.shape == (200, 2)

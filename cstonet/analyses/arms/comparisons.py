@@ -163,6 +163,36 @@ class ComparedArms(CausalResults):
         expected = np.take_along_axis(mu, codes[:, None], axis=1)[:, 0]
         return pd.Series(expected, index=index, name=self.design.outcome_name)
 
+    @answers_in_kind
+    def predictions(
+        self, data: Data | None = None, *, intervals: float | None = None
+    ) -> pd.DataFrame:
+        """All that the models say of each unit, in one frame.
+
+        Parameters
+        ----------
+        data : DataFrame, array or None
+            See `potential_outcomes`.
+        intervals : float, optional
+            Level of confidence limits of the effects, see `cate`.
+
+        Returns
+        -------
+        DataFrame
+            Columns `POM[level]`, the effect `CATE` or effects `CATE[b-a]`, for a binary treatment
+            with `lower` and `upper` on request, and `propensity` or `propensity[level]`.
+        """
+        data = self.design.new_units(data)
+        frame = self.potential_outcomes(data).add_prefix("POM[").add_suffix("]")
+        effects, propensity = self.cate(data), self.propensity(data)
+        if isinstance(propensity, pd.DataFrame):
+            propensity = propensity.add_prefix("propensity[").add_suffix("]")
+        parts = [frame, effects, propensity]
+        if intervals is not None:
+            parts.insert(2, self.cate(data, intervals=intervals)[["lower", "upper"]])
+        joined: pd.DataFrame = pd.concat(parts, axis=1)
+        return joined
+
     def overlap(self) -> pd.DataFrame:
         """Distribution of the propensities per arm, see `cstonet.reporting.diagnostics.overlap`."""
         return diagnostics.overlap(

@@ -95,6 +95,11 @@ class DoseResults(PlaceboChecks):
             "a rule assigns one of several levels, and a continuous treatment has none; compare "
             "groups of doses, as a treatment with levels"
         ),
+        **dict.fromkeys(
+            ("gate", "projection"),
+            "this is for treatments with levels; of the dose {design.treatment.name!r}, cate() has "
+            "the slope of each unit, and a fit to the rows of a group its mean slope",
+        ),
         "proportion_mediated": (
             "a continuous treatment has no mediation analysis; compare two groups of doses"
         ),
@@ -323,6 +328,26 @@ class DoseResults(PlaceboChecks):
         index = self._index(data)
         prediction = self._at(data, self._in_range(self._received(data))[:, None])
         return pd.Series(prediction.mu[:, 0], index=index, name=name)
+
+    @answers_in_kind
+    def predictions(
+        self, data: Data | None = None, *, intervals: float | None = None
+    ) -> pd.DataFrame:
+        """Expected outcome and slope of each unit at the dose it received, in one frame.
+
+        Parameters
+        ----------
+        data : DataFrame or None
+            New units with their dose. None: the training rows.
+        intervals : None
+            Slopes of single units have no limits.
+        """
+        if intervals is not None:
+            raise NotAvailableError(
+                "slopes of single units have no limits; dose_response() has a band for the curve"
+            )
+        data = self.design.new_units(data)
+        return pd.concat([self.predict(data), self.cate(data)], axis=1)
 
     def sensitivity(
         self,

@@ -62,6 +62,11 @@ class MediationResults(ComparedArms):
             "mediators is what the treatment does to each mediator. For the curve of a dose, fit "
             "the formula without its mediators and with treatment='continuous'"
         ),
+        **dict.fromkeys(
+            ("gate", "projection"),
+            "effects that are split by mediators are those of everyone; fit without the third part "
+            "of the formula to ask for whom the total effect is large",
+        ),
         "placebo": (
             "placebo checks are those of a treatment and an outcome: ask the fit of the formula "
             "without its mediators"

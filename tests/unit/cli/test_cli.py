@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,47 +15,14 @@ import pytest
 
 import cstonet as cs
 from cstonet.cli import commands as cli
+from cstonet.cli import demo
+from cstonet.cli.fitting import as_level
 from cstonet.cli.flags import parameter_docs
+from cstonet.cli.reading import read_data
 from cstonet.settings.options import FitOptions
 
-# All digits are written; the reader of pandas before 3 loses the last ones.
-LAST_DIGITS = 1e-15 if int(pd.__version__.split(".")[0]) >= 3 else 1e-13
 # Small enough to train in a moment; what is tested is the way in and out.
 SMALL = ["--hidden", "4,3", "--folds", "2", "--starts", "1", "--n-jobs", "1"]
-
-PRINTED = {
-    "simulation2": """\
-formula              y ~ treat | .
-ATE, these rows      3.060044
-ATE, population      3.159267
-oracle estimate      3.182332 (standard error 0.229495)
-treatment depends on x1 x2 x3 x5
-outcome depends on   x1 x2 x3 x4 x5
-""",
-    "dose_curve": """\
-formula              y ~ dose | .
-AME, these rows      0.534758
-AME, population      0.509801
-oracle estimate      0.520743 (standard error 0.049419)
-treatment depends on x1 x3 x5
-outcome depends on   x1 x2 x3 x4
-""",
-    "one_mediator": """\
-formula              y ~ treat | . | m1
-TE, these rows       1.353482
-TE, population       1.335329
-TE, oracle           1.170727 (standard error 0.219476)
-NDE, these rows      0.502741
-NDE, population      0.500000
-NDE, oracle          0.365846 (standard error 0.167923)
-NIE, these rows      0.850741
-NIE, population      0.835329
-NIE, oracle          0.804880 (standard error 0.185581)
-treatment depends on x1 x2 x3
-mediators depend on  x1 x2 x4
-outcome depends on   x1 x3 x5 m1
-""",
-}
 
 
 @pytest.fixture
@@ -86,7 +56,7 @@ def test_truth_table_counts_what_was_found(make_results):
     results = make_results(n_covariates=6)
     results.selection["treatment"] = [True, False, True, True, False, True]  # x1 x3 . x4 x6
     results.selection["outcome"] = [True, True, True, True, True, False]
-    treatment, outcome = cli.truth_table(simulation, results).splitlines()[-3:-1]
+    treatment, outcome = demo.truth_table(simulation, results).splitlines()[-3:-1]
     assert treatment.split()[0] == "treatment"
     assert treatment.endswith("2 of 4             2")
     assert outcome.endswith("5 of 5             0")
@@ -95,7 +65,7 @@ def test_truth_table_counts_what_was_found(make_results):
 def test_fit_equals_the_python_call(csv, capsys):
     assert run("fit", csv, "y ~ treat | .", *SMALL, "--seed", 5, "--clip", 0.05) == 0
     expected = cs.fit(
-        "y ~ treat | .", cli.read_data(csv), hidden=(4, 3), folds=2, starts=1, seed=5, clip=0.05
+        "y ~ treat | .", read_data(csv), hidden=(4, 3), folds=2, starts=1, seed=5, clip=0.05
     )
     assert capsys.readouterr().out == f"{expected.summary()}\n"
 
@@ -116,14 +86,77 @@ def test_covariates_to_keep_are_a_list_of_names(csv, capsys):
 
 
 def test_fit_writes_every_format(csv, tmp_path, capsys):
-    paths = {kind: tmp_path / f"out.{kind}" for kind in (*cli.FORMATS, "selection")}
-    flags = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
-    assert run("fit", csv, "y ~ treat | .", *SMALL, *flags) == 0
-    assert paths["text"].read_text() == capsys.readouterr().out
-    assert "<table" in paths["html"].read_text()
-    assert r"\begin{tabular}" in paths["latex"].read_text()
-    assert "ATE," in paths["csv"].read_text()
-    assert list(pd.read_csv(paths["selection"])["covariate"]) == ["x1", "x2", "x3", "x4", "x5"]
+    names = ["out.txt", "out.html", "out.tex", "out.md", "out.csv", "out.json"]
+    paths = {Path(name).suffix: tmp_path / name for name in names}
+    flags = [word for path in paths.values() for word in ("--out", path)]
+    selection = tmp_path / "selection.csv"
+    assert run("fit", csv, "y ~ treat | .", *SMALL, *flags, "--selection", selection) == 0
+    assert paths[".txt"].read_text() == capsys.readouterr().out
+    assert "<table" in paths[".html"].read_text()
+    assert r"\begin{tabular}" in paths[".tex"].read_text()
+    assert "| ATE |" in paths[".md"].read_text()
+    tidy = pd.read_csv(paths[".csv"])
+    effects = json.loads(paths[".json"].read_text())["effects"]
+    assert tidy["estimate"].iloc[0] == pytest.approx(effects[0]["estimate"], rel=1e-12)
+    assert list(pd.read_csv(selection)["covariate"]) == ["x1", "x2", "x3", "x4", "x5"]
+
+
+def test_json_and_silence(csv, capsys):
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["fit"]["nobs"] == 120
+    assert content["effects"][0]["term"] == "ATE"
+    assert run("fit", csv, "y ~ treat | .", *SMALL, "--quiet") == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_effects_by_group(csv, capsys):
+    frame = pd.read_csv(csv)
+    frame.assign(side=np.where(frame["x5"] > 0, "right", "left")).to_csv(csv, index=False)
+    words = ["y ~ treat | . - side", *SMALL, "--by", "side"]
+    assert run("fit", csv, *words) == 0
+    text = capsys.readouterr().out
+    assert "left" in text
+    assert "right" in text
+    assert run("fit", csv, *words, "--json") == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert [group["group"] for group in groups] == ["left", "right"]
+    assert run("fit", csv, "y ~ treat | . - side", *SMALL, "--by", "sied") == cli.USAGE_ERROR
+    assert "'side'" in capsys.readouterr().err
+
+
+def test_saved_fits_predict_and_report(csv, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    saved, page = tmp_path / "fit.cst", tmp_path / "page.html"
+    words = [*SMALL, "--seed", 5, "--save", saved, "--with-data", "--report", page]
+    assert run("fit", csv, "y ~ treat | .", *words) == 0
+    assert "<img" in page.read_text()
+    capsys.readouterr()
+    assert run("predict", saved, csv) == 0
+    predictions = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    expected = cs.load(saved).predictions(read_data(csv))
+    assert list(predictions) == ["POM[0]", "POM[1]", "CATE", "propensity"]
+    np.testing.assert_allclose(predictions, expected, rtol=1e-12)
+    assert run("predict", saved, csv, "--out", tmp_path / "p.csv", "--intervals", 0.9) == 0
+    limits = pd.read_csv(tmp_path / "p.csv")
+    assert (limits["lower"] < limits["upper"]).all()
+    assert run("report", saved) == 0
+    assert "Causal-StoNet Results" in saved.with_suffix(".html").read_text()
+    assert run("predict", csv, csv) == cli.USAGE_ERROR
+    assert capsys.readouterr().err.startswith("cstonet: error: ")
+
+
+def test_plan_says_what_a_fit_would_do(csv, capsys):
+    assert run("plan", csv, "y ~ treat | .", *SMALL) == 0
+    text = capsys.readouterr().out
+    assert "5-4-3-1" in text
+    assert "networks in all" in text
+    assert run("plan", csv, "y ~ treat | .", *SMALL, "--json") == 0
+    plan = cs.CausalStoNet.from_formula("y ~ treat | .", read_data(csv)).plan(
+        hidden=(4, 3), folds=2, starts=1
+    )
+    assert json.loads(capsys.readouterr().out) == json.loads(plan.to_json())
 
 
 @pytest.mark.parametrize(
@@ -145,8 +178,8 @@ def test_fit_takes_more_levels_and_a_reference(levels, reference, csv, capsys):
     ("word", "level"), [("True", True), ("-1", -1), ("0.5", 0.5), ("low", "low"), (None, None)]
 )
 def test_words_are_read_as_levels(word, level):
-    assert cli.as_level(word) == level
-    assert type(cli.as_level(word)) is type(level)
+    assert as_level(word) == level
+    assert type(as_level(word)) is type(level)
 
 
 def test_fit_passes_data_options_on(csv, capsys):
@@ -185,7 +218,9 @@ def test_fit_passes_data_options_on(csv, capsys):
         (["y ~ treat | .", "--alpha", "2"], "alpha must lie between 0 and 1"),
         (["y ~ treat | .", "--seed", "-1"], "seed must be a whole number"),
         (["y ~ treat | .", "--hidden", "1"], "at least one unit besides"),
-        (["y ~ treat | .", "--csv", "no/such/folder.csv"], "no such folder"),
+        (["y ~ treat | .", "--out", "no/such/folder.csv"], "no folder"),
+        (["y ~ treat | .", "--out", "table.docx"], ".txt, .html, .tex, .md, .csv, .json"),
+        (["y ~ treat | .", "--save", "no/such/fit.cst"], "no folder"),
     ],
 )
 def test_errors_are_one_clean_message(csv, capsys, words, message):
@@ -196,21 +231,6 @@ def test_errors_are_one_clean_message(csv, capsys, words, message):
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert "Traceback" not in captured.err
-
-
-def test_unreadable_files(tmp_path, capsys):
-    missing = tmp_path / "missing.csv"
-    assert run("fit", missing, "y ~ treat | .") == cli.USAGE_ERROR
-    assert f"{missing}: No such file" in capsys.readouterr().err
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    ragged = tmp_path / "ragged.csv"
-    ragged.write_text("y,treat\n1,2\n1,2,3\n")
-    binary = tmp_path / "binary.csv"
-    binary.write_bytes(b"y,treat\n\xff\xfe,1\n")
-    for path in (empty, ragged, binary):
-        assert run("fit", path, "y ~ treat | .") == cli.USAGE_ERROR
-        assert f"{path} cannot be read as comma-separated values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -237,8 +257,9 @@ def test_message_names_the_type(capsys):
 
 
 def test_every_scalar_option_has_a_flag(capsys):
-    with pytest.raises(SystemExit):
-        run("fit", "--help")
+    with pytest.raises(SystemExit) as exit_info:
+        run("fit", "--help-all")
+    assert exit_info.value.code == 0
     text = capsys.readouterr().out
     docs = parameter_docs(FitOptions)
     for field in dataclasses.fields(FitOptions):
@@ -255,7 +276,7 @@ def test_neighbours_are_written_as_names_with_lists(csv, capsys):
     assert run("fit", csv, "y ~ treat | .", *SMALL, *words) == 0
     expected = cs.fit(
         "y ~ treat | .",
-        cli.read_data(csv),
+        read_data(csv),
         missing="mar",
         hidden=(4, 3),
         folds=2,
@@ -290,9 +311,29 @@ def test_malformed_neighbours(text, says, capsys):
     assert 'as in "x1: x2, x3; x4: x5".' in message
 
 
+@pytest.mark.parametrize("command", ["fit", "plan"])
+def test_expert_options_are_behind_another_help(command, capsys):
+    with pytest.raises(SystemExit):
+        run(command, "--help")
+    text = capsys.readouterr().out
+    assert "--treatment-layer" not in text
+    assert "--estimand" in text
+    with pytest.raises(SystemExit):
+        run(command, "--help-all")
+    assert "--treatment-layer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_help_teaches_by_examples(command, capsys):
+    with pytest.raises(SystemExit):
+        run(command, "--help")
+    text = capsys.readouterr().out
+    assert f"\n  cstonet {command} " in text
+
+
 def test_help_says_how_neighbours_are_written(capsys):
     with pytest.raises(SystemExit):
-        run("fit", "--help")
+        run("fit", "--help-all")
     assert '"x1: x2, x3; x4: x5" on the command line' in " ".join(capsys.readouterr().out.split())
 
 
@@ -312,86 +353,6 @@ def test_auto_is_a_value(csv):
     assert parsed.clip is None
 
 
-@pytest.mark.parametrize("name", ["simulation1", "simulation2"])
-def test_simulate_writes_data_and_truths(name, tmp_path, capsys):
-    data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
-    assert run("simulate", name, data, "--n", 50, "--p", 6, "--seed", 9, "--truth", truth) == 0
-    simulation = getattr(cs.datasets, name)(n=50, p=6, seed=9)
-    pd.testing.assert_frame_equal(cli.read_data(data), simulation.data, rtol=LAST_DIGITS)
-    truths = cli.read_data(truth)
-    assert list(truths) == ["mu0", "mu1", "tau", "propensity"]
-    np.testing.assert_allclose(truths["tau"], simulation.tau, rtol=LAST_DIGITS)
-    text = capsys.readouterr().out
-    assert f"{simulation.sample_ate:.6f}" in text
-    assert simulation.formula in text
-
-
-@pytest.mark.parametrize("name", ["one_mediator", "three_mediators", "linear_mediation"])
-def test_simulate_mediations(name, tmp_path, capsys):
-    data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
-    assert run("simulate", name, data, "--n", 50, "--p", 6, "--seed", 9, "--truth", truth) == 0
-    simulation = getattr(cs.datasets, name)(n=50, p=6, seed=9)
-    pd.testing.assert_frame_equal(cli.read_data(data), simulation.data, rtol=LAST_DIGITS)
-    np.testing.assert_allclose(
-        cli.read_data(truth)["eta10"], simulation.eta[:, 1, 0], rtol=LAST_DIGITS
-    )
-    text = capsys.readouterr().out
-    for value in (*simulation.effects.values(), *simulation.oracle().estimates):
-        assert f"{value:.6f}" in text
-    assert simulation.formula in text
-
-
-def test_simulate_three_arms_with_all_contrasts(tmp_path, capsys):
-    data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
-    words = ["--n", 50, "--p", 6, "--seed", 9, "--noise", 0.5, "--truth", truth]
-    assert run("simulate", "three_arms", data, *words) == 0
-    simulation = cs.datasets.three_arms(n=50, p=6, seed=9, noise=0.5)
-    written = cli.read_data(data)
-    assert list(written["treat"]) == list(simulation.data["treat"])
-    np.testing.assert_allclose(written["y"], simulation.data["y"], rtol=LAST_DIGITS)
-    truths = cli.read_data(truth)
-    for k, arm in enumerate(simulation.levels):
-        np.testing.assert_allclose(truths[f"mu_{arm}"], simulation.mu[:, k], rtol=LAST_DIGITS)
-        shares = truths[f"propensity_{arm}"]
-        np.testing.assert_allclose(shares, simulation.propensity[:, k], rtol=LAST_DIGITS)
-    lines = capsys.readouterr().out.splitlines()
-    oracle = simulation.oracle()
-    for k, (name, effect) in enumerate(simulation.contrasts.items()):
-        assert f"{name}, these rows".ljust(30) + f"{simulation.sample_contrasts[name]:.6f}" in lines
-        assert f"{name}, population".ljust(30) + f"{effect:.6f}" in lines
-        estimate, error = oracle.estimates[k], oracle.standard_errors[k]
-        says = f"{estimate:.6f} (standard error {error:.6f})"
-        assert f"{name}, oracle".ljust(30) + says in lines
-    assert lines[:2] == [
-        "formula".ljust(30) + simulation.formula,
-        "reference".ljust(30) + "placebo",
-    ]
-
-
-def test_what_simulate_prints(tmp_path, capsys):
-    """One line per truth, in two columns."""
-    for name, expected in PRINTED.items():
-        assert run("simulate", name, tmp_path / "d.csv", "--n", 200, "--p", 12, "--seed", 3) == 0
-        assert capsys.readouterr().out == expected
-
-
-def test_simulate_takes_the_options_of_the_function(tmp_path):
-    path = tmp_path / "data.csv"
-    words = ["--n", 40, "--p", 5, "--outcome", "binomial", "--null-effect", "--no-balanced"]
-    assert run("simulate", "simulation2", path, *words) == 0
-    expected = cs.datasets.simulation2(
-        n=40, p=5, outcome="binomial", null_effect=True, balanced=False
-    )
-    np.testing.assert_array_equal(pd.read_csv(path)["y"], expected.data["y"])
-
-
-def test_simulate_refuses_impossible_sizes(tmp_path, capsys):
-    path = tmp_path / "data.csv"
-    assert run("simulate", "simulation1", path, "--p", 2) == cli.USAGE_ERROR
-    assert "p must be an integer of at least 5" in capsys.readouterr().err
-    assert not path.exists()
-
-
 def test_module_and_interrupt_exit_codes(monkeypatch, capsys):
     done = subprocess.run(
         [sys.executable, "-m", "cstonet", "demo", "--n", "1"],
@@ -405,6 +366,6 @@ def test_module_and_interrupt_exit_codes(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "fit", interrupted)
+    monkeypatch.setattr(demo, "fit", interrupted)
     assert run("demo", "--n", 50) == cli.INTERRUPTED
     assert capsys.readouterr().err == "cstonet: interrupted\n"
