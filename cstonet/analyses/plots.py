@@ -13,24 +13,13 @@ import pandas as pd
 
 from cstonet.analyses.diagrams import chosen_network, diagram_of
 from cstonet.errors import NotOfThisFitError, OptionError
-from cstonet.estimators.effect_curve import smooth
-from cstonet.estimators.nuisances import FloatArray
-from cstonet.plotting.balance import love_plot
 from cstonet.plotting.forest import Row, forest
-from cstonet.plotting.heterogeneity import (
-    effects_along,
-    effects_by_category,
-    is_scale,
-    sorted_effects,
-)
 from cstonet.plotting.network import network_diagram
 from cstonet.plotting.selection import Measure, selection_bars
-from cstonet.plotting.sensitivity import confounding_contours
 from cstonet.plotting.style import percent, shortened
 from cstonet.plotting.trace import training_trace
 from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.numbers import count
-from cstonet.reporting.sensitivity import Sensitivity
 from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:
@@ -39,13 +28,8 @@ if TYPE_CHECKING:
     from cstonet.analyses.results import CausalResults
     from cstonet.reporting.groups import GroupEffects
 
-# Two levels of the treatment, or two doses.
-Contrast = tuple[Any, Any]
-
 _MODELS = ("treatment", "mediator", "outcome")
 _MEASURES: tuple[Measure, ...] = ("probability", "frequency", "strength")
-# Points of a smooth, between the values below and above which this share of the units lies.
-_POINTS, _TRIM = 40, 0.01
 
 
 class Plots:
@@ -164,7 +148,7 @@ class Plots:
         ax : Axes, optional
             Where to draw.
         """
-        _check_count(most, "most")
+        check_count(most, "most")
         table = self._results.selection
         models = [model for model in _MODELS if model in table]
         known = [m for m in _MEASURES if all(f"{model}_{m}" in table for model in models)]
@@ -234,154 +218,6 @@ class Plots:
         return training_trace(history, traced(history), ax=ax)
 
 
-class UnitPlots(Plots):
-    """Pictures of fits that have effects of units, and balance. Children say what these are."""
-
-    # What the numbers of `balance` are.
-    _balance_measure: ClassVar[str] = "standardised mean difference"
-
-    def balance(self, *, most: int = 30, ax: Axes | None = None) -> Axes:
-        """Covariates before and after weighting: differences of arms, or correlations with a dose.
-
-        Between the dashed lines, at 0.1, they are small by a rule of thumb. A multilevel treatment
-        has a panel per contrast.
-
-        Parameters
-        ----------
-        most : int
-            Covariates to show, those with the largest differences.
-        ax : Axes, optional
-            Where to draw.
-        """
-        _check_count(most, "most")
-        results: Any = self._results
-        return love_plot(results.balance(), measure=self._balance_measure, most=most, ax=ax)
-
-    def cate(
-        self,
-        by: str | None = None,
-        *,
-        contrast: Contrast | None = None,
-        alpha: float = 0.05,
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Effects of the units: sorted, or along a column of the data.
-
-        Along a number, points are the units' predicted effects. The line is their average at that
-        value; for a treatment with levels it is that of doubly robust scores, with its pointwise
-        band (see `effect_along`). Categories, and numbers with few values, have boxes of the
-        units' effects and averages.
-
-        Parameters
-        ----------
-        by : str, optional
-            A column of the data, in the formula or not.
-        contrast : (b, a), optional
-            Two levels of the treatment, or doses; by default the second level against the first,
-            or the slope in the dose.
-        alpha : float
-            One minus the confidence level.
-        ax : Axes, optional
-            Where to draw.
-        """
-        check_alpha(alpha)
-        contrast = self._pair(contrast)
-        what, weights = self._effect_on(contrast), self._results.design.unit_weights
-        if by is None:
-            effects = self._unit_effects(contrast, alpha)
-            return sorted_effects(effects, weights, what=what, alpha=alpha, ax=ax)
-        column = self._results.design.variables([by])[by]
-        effects = self._unit_effects(contrast, None)
-        estimates, names = effects["estimate"].to_numpy(), {"name": by, "what": what}
-        if is_scale(column):
-            curve = self._curve(by, column, estimates, contrast, alpha)
-            values = column.to_numpy(dtype=np.float64)
-            return effects_along(values, estimates, curve, alpha=alpha, ax=ax, **names)
-        groups = self._averages(by, column, estimates, contrast, alpha)
-        return effects_by_category(column, estimates, groups, alpha=alpha, ax=ax, **names)
-
-    def sensitivity(
-        self, of: str | Sensitivity | None = None, *, most: int = 5, ax: Axes | None = None
-    ) -> Axes:
-        """What a hidden confounder could do: the bound of the effect over its strength.
-
-        Points are as strong as observed covariates. On the thick line the bound is zero; beyond
-        it, the sign of the effect could be another.
-
-        Parameters
-        ----------
-        of : str or Sensitivity, optional
-            The effect, by default the one that leads; or an answer of `sensitivity`, which is
-            then not computed again.
-        most : int
-            Covariates to show, the strongest.
-        ax : Axes, optional
-            Where to draw.
-        """
-        _check_count(most, "most")
-        results: Any = self._results
-        if of is None or isinstance(of, str):
-            of = results.sensitivity(of)
-        if not isinstance(of, Sensitivity):
-            raise OptionError(f"of must name an effect or be a Sensitivity, not {of!r}")
-        return confounding_contours(
-            of.bounds,
-            of.effect.estimate,
-            of.robustness_value,
-            of.benchmarks,
-            what=of.effect.name,
-            most=most,
-            ax=ax,
-        )
-
-    def _pair(self, contrast: Contrast | None) -> Contrast | None:
-        """The contrast asked for, or the one meant by None where there are several."""
-        return contrast
-
-    def _effect_on(self, contrast: Contrast | None) -> str:
-        """The label of an axis of effects."""
-        outcome = shortened(self._results.design.outcome_name, 20)
-        if contrast is None:
-            return f"effect on {outcome}"
-        b, a = (shortened(level, 12) for level in contrast)
-        return f"effect on {outcome}\n{b} – {a}"
-
-    def _unit_effects(self, contrast: Contrast | None, alpha: float | None) -> pd.DataFrame:  # noqa: ARG002
-        """`estimate` of every unit; where there are intervals and a level, `lower` and `upper`."""
-        results: Any = self._results
-        return pd.DataFrame({"estimate": results.cate(contrast=contrast).to_numpy()})
-
-    def _curve(
-        self,
-        by: str,  # noqa: ARG002
-        column: pd.Series,
-        effects: FloatArray,
-        contrast: Contrast | None,  # noqa: ARG002
-        alpha: float,  # noqa: ARG002
-    ) -> pd.DataFrame:
-        """Average effects `at` values of a column: a smooth of those of the units."""
-        known = column.notna().to_numpy()
-        values = column.to_numpy(dtype=np.float64)[known]
-        low, high = np.quantile(values, [_TRIM, 1 - _TRIM])
-        at = np.linspace(low, high, _POINTS)
-        weights = self._results.design.unit_weights[known]
-        return pd.DataFrame({"at": at, "estimate": smooth(values, effects[known], weights, at)})
-
-    def _averages(
-        self,
-        by: str,  # noqa: ARG002
-        column: pd.Series,
-        effects: FloatArray,
-        contrast: Contrast | None,  # noqa: ARG002
-        alpha: float,  # noqa: ARG002
-    ) -> pd.DataFrame:
-        """Average effects in categories, which are the index: means of those of the units."""
-        weights = self._results.design.unit_weights
-        frame = pd.DataFrame({"mass": weights, "sum": weights * effects})
-        sums = frame.groupby(column.to_numpy(), observed=True).sum()
-        return pd.DataFrame({"estimate": sums["sum"] / sums["mass"]})
-
-
 def _row(effect: Any, series: int) -> Row:
     return Row(effect.name, effect.estimate, effect.lower, effect.upper, series)
 
@@ -421,6 +257,7 @@ def _modelled(column: str) -> str:
     return f"mediator {number}" if number.isdigit() else name
 
 
-def _check_count(number: int, name: str) -> None:
+def check_count(number: int, name: str) -> None:
+    """Raise OptionError unless so many can be shown."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise OptionError(f"{name} must be a whole number of at least one, not {number!r}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
-from cstonet.analyses.plots import Contrast, UnitPlots
+from cstonet.analyses.unit_plots import Contrast, UnitPlots
 from cstonet.errors import NotAvailableError, OptionError
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.plotting.heterogeneity import targeting_curve

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from numpy.typing import ArrayLike
 
 from cstonet.analyses.doses.diagnostics import counting
-from cstonet.analyses.plots import UnitPlots
+from cstonet.analyses.unit_plots import UnitPlots
 from cstonet.plotting.overlap import dose_weights
 
 if TYPE_CHECKING:
