@@ -17,6 +17,8 @@ MEDIATION = re.compile(
     r"```python\n(sim = cs.datasets.three_med.*?)```\n\n```\n(.*?)\n```", re.DOTALL
 )
 
+GROUPS = re.compile(r"```python\n(print\(res.gate.*?)```\n\n```\n(.*?)\n```", re.DOTALL)
+
 
 @pytest.mark.slow
 def test_example_prints_its_output(request):
@@ -30,6 +32,20 @@ def test_example_prints_its_output(request):
         README.write_text(text.replace(shown, actual), encoding="utf-8")
     else:
         assert actual == shown
+
+
+@pytest.mark.slow
+def test_groups_print_their_output():
+    text = README.read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    code, shown = GROUPS.search(text).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(EXAMPLE.search(text).group(1), scope)
+        printed.truncate(0)
+        printed.seek(0)
+        exec(code, scope)
+    assert printed.getvalue().rstrip() == shown
 
 
 @pytest.mark.slow
