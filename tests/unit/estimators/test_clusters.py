@@ -30,6 +30,7 @@ from cstonet.estimators.clusters import (
 )
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
+from cstonet.estimators.projections import estimate_projection
 from cstonet.estimators.targets import total_weights
 from cstonet.reporting.inference import Effect, largest_quantile_by_influence
 
@@ -230,6 +231,14 @@ def test_few_clusters_have_few_degrees_of_freedom():
     assert cluster_freedom(even, None) is None
     many = int(MANY_DEGREES) + 1
     assert cluster_freedom(np.ones((2 * many, 1)), np.repeat(np.arange(many), 2)) is None
+
+
+def test_projection_on_a_constant_is_the_effect(nuisances):
+    one = {"clip": 0.01, "names": ("mean",)}
+    projection = estimate_projection(nuisances, np.ones((N, 1)), (1, 0), **one)
+    effect = estimate_target(nuisances, "ATE", (1, 0), clip=0.01, name="ATE")
+    np.testing.assert_allclose(projection.estimates, effect.estimates, rtol=1e-10)
+    np.testing.assert_allclose(projection.freedom, effect.freedom, rtol=1e-10)
 
 
 def test_imputations_count_clusters(nuisances, codes, imputed):
