@@ -97,8 +97,8 @@ print(res.gate("sex"))
 print(res.gate("smokeintensity", cuts=[10, 20, 30]))
 
 # %% [markdown]
-# The best linear projection of the effect says the same as a regression would; the last question is
-# whether units for which the model predicts more did gain more.
+# The best linear projection is a regression table of the effect itself. The last question is whether
+# units for which the models predict more did gain more.
 
 # %%
 print(res.projection("age + smokeintensity + C(sex)"))
