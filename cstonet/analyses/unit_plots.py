@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,31 @@ Contrast = tuple[Any, Any]
 
 # Points of a smooth, between the values below and above which this share of the units lies.
 _POINTS, _TRIM = 40, 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Along:
+    """A picture of effects along a column: what its averages are of.
+
+    Attributes
+    ----------
+    name
+        Name of the column.
+    column : (n,)
+        Its values.
+    effects : (n,) float64
+        Effects of the units.
+    contrast
+        What they compare.
+    alpha
+        One minus the confidence level.
+    """
+
+    name: str
+    column: pd.Series
+    effects: FloatArray
+    contrast: Contrast | None
+    alpha: float
 
 
 class UnitPlots(Plots):
@@ -90,13 +116,13 @@ class UnitPlots(Plots):
             effects = self._unit_effects(contrast, alpha)
             return sorted_effects(effects, weights, what=what, alpha=alpha, ax=ax)
         column = self._results.design.variables([by])[by]
-        effects = self._unit_effects(contrast, None)
-        estimates, names = effects["estimate"].to_numpy(), {"name": by, "what": what}
+        estimates = self._unit_effects(contrast, None)["estimate"].to_numpy()
+        along, names = Along(by, column, estimates, contrast, alpha), {"name": by, "what": what}
         if is_scale(column):
-            curve = self._curve(by, column, estimates, contrast, alpha)
             values = column.to_numpy(dtype=np.float64)
+            curve = self._curve(along)
             return effects_along(values, estimates, curve, alpha=alpha, ax=ax, **names)
-        groups = self._averages(by, column, estimates, contrast, alpha)
+        groups = self._averages(along)
         return effects_by_category(column, estimates, groups, alpha=alpha, ax=ax, **names)
 
     def sensitivity(
@@ -150,32 +176,19 @@ class UnitPlots(Plots):
         results: Any = self._results
         return pd.DataFrame({"estimate": results.cate(contrast=contrast).to_numpy()})
 
-    def _curve(
-        self,
-        by: str,  # noqa: ARG002
-        column: pd.Series,
-        effects: FloatArray,
-        contrast: Contrast | None,  # noqa: ARG002
-        alpha: float,  # noqa: ARG002
-    ) -> pd.DataFrame:
+    def _curve(self, along: Along) -> pd.DataFrame:
         """Average effects `at` values of a column: a smooth of those of the units."""
-        known = column.notna().to_numpy()
-        values = column.to_numpy(dtype=np.float64)[known]
+        known = along.column.notna().to_numpy()
+        values = along.column.to_numpy(dtype=np.float64)[known]
         low, high = np.quantile(values, [_TRIM, 1 - _TRIM])
         at = np.linspace(low, high, _POINTS)
         weights = self._results.design.unit_weights[known]
-        return pd.DataFrame({"at": at, "estimate": smooth(values, effects[known], weights, at)})
+        smoothed = smooth(values, along.effects[known], weights, at)
+        return pd.DataFrame({"at": at, "estimate": smoothed})
 
-    def _averages(
-        self,
-        by: str,  # noqa: ARG002
-        column: pd.Series,
-        effects: FloatArray,
-        contrast: Contrast | None,  # noqa: ARG002
-        alpha: float,  # noqa: ARG002
-    ) -> pd.DataFrame:
+    def _averages(self, along: Along) -> pd.DataFrame:
         """Average effects in categories, which are the index: means of those of the units."""
         weights = self._results.design.unit_weights
-        frame = pd.DataFrame({"mass": weights, "sum": weights * effects})
-        sums = frame.groupby(column.to_numpy(), observed=True).sum()
+        frame = pd.DataFrame({"mass": weights, "sum": weights * along.effects})
+        sums = frame.groupby(along.column.to_numpy(), observed=True).sum()
         return pd.DataFrame({"estimate": sums["sum"] / sums["mass"]})

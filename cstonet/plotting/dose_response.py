@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cstonet.plotting.style import COLOURS, COLUMN, LINE, canvas, label, legend_above, percent
+from cstonet.plotting.style import COLOURS, COLUMN, LINE, band, canvas, label, legend_above, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +43,7 @@ def dose_response_curve(
         (("lower", "upper"), 0.3, f"{level} pointwise"),
     ):
         lower, upper = (table[column] for column in limits)
-        ax.fill_between(
-            doses, lower, upper, color=COLOURS[0], alpha=opacity, linewidth=0, label=name
-        )
+        band(ax, doses, lower, upper, name=name, opacity=opacity)
     (curve,) = ax.plot(doses, table["estimate"], color=COLOURS[0], linewidth=LINE, label="estimate")
     few = len(table) < _CURVE
     curve.set_marker("o" if few else "none")

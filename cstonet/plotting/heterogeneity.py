@@ -13,6 +13,7 @@ from cstonet.plotting.style import (
     COLUMN,
     LINE,
     THICK,
+    band,
     canvas,
     label,
     legend_above,
@@ -25,7 +26,8 @@ from cstonet.plotting.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BAND, _POINT = 0.25, 0.25
+# Opacity of what lies behind the averages: the units, and their intervals.
+_CLOUD = 0.5
 # Points of a cloud: more are drawn as every so-manieth.
 _MOST_POINTS = 5000
 # Numbers that take no more values than that are drawn as categories.
@@ -62,14 +64,14 @@ def sorted_effects(
     average = float(np.average(effects["estimate"], weights=weights))
     reference_line(ax, 0.0, vertical=False)
     if "lower" in ranked:
-        ax.fill_between(
+        band(
+            ax,
             shares,
             ranked["lower"],
             ranked["upper"],
-            color=COLOURS[2],
-            alpha=2 * _BAND,
-            linewidth=0,
-            label=f"{percent(alpha)} interval of a unit",
+            name=f"{percent(alpha)} interval of a unit",
+            colour=COLOURS[2],
+            opacity=_CLOUD,
             rasterized=len(ranked) > _MOST_POINTS,
         )
     ax.plot(shares, ranked["estimate"], color=COLOURS[0], linewidth=LINE, label="unit")
@@ -121,20 +123,13 @@ def effects_along(
         color=COLOURS[2],
         markersize=2.2,
         markeredgewidth=0,
-        alpha=2 * _POINT,
+        alpha=_CLOUD,
         label="unit",
         rasterized=True,
     )
     if "lower" in curve:
-        ax.fill_between(
-            curve["at"],
-            curve["lower"],
-            curve["upper"],
-            color=COLOURS[0],
-            alpha=_BAND,
-            linewidth=0,
-            label=f"{percent(alpha)} pointwise",
-        )
+        name_of_band = f"{percent(alpha)} pointwise"
+        band(ax, curve["at"], curve["lower"], curve["upper"], name=name_of_band)
     ax.plot(curve["at"], curve["estimate"], color=COLOURS[0], linewidth=LINE, label="average")
     label(ax, x=name, y=what)
     legend_above(ax)
@@ -221,15 +216,8 @@ def targeting_curve(
     """
     ax = canvas(ax, COLUMN, 2.4)
     reference_line(ax, 0.0, vertical=False)
-    ax.fill_between(
-        table["share"],
-        table["lower"],
-        table["upper"],
-        color=COLOURS[0],
-        alpha=_BAND,
-        linewidth=0,
-        label=f"{percent(alpha)} pointwise",
-    )
+    name_of_band = f"{percent(alpha)} pointwise"
+    band(ax, table["share"], table["lower"], table["upper"], name=name_of_band)
     gain = "effect among these, less that of all"
     ax.plot(table["share"], table["estimate"], color=COLOURS[0], linewidth=LINE, label=gain)
     ax.set_xlim(0.0, 1.0)

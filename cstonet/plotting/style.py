@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.text import Text
+    from numpy.typing import ArrayLike
 
 # Widths of a journal's column and page, in inches; dots per inch of a new figure.
 COLUMN, PAGE = 3.5, 7.0
@@ -168,6 +169,36 @@ def reference_line(ax: Axes, at: float, *, vertical: bool = True, dashed: bool =
     """A quiet line behind everything."""
     draw = ax.axvline if vertical else ax.axhline
     draw(at, color=MUTED, linewidth=THIN, linestyle="--" if dashed else "-", zorder=0)
+
+
+def band(
+    ax: Axes,
+    at: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    name: str,
+    colour: str = COLOURS[0],
+    opacity: float = 0.25,
+    rasterized: bool = False,
+) -> None:
+    """Shade what is between two limits, without an edge.
+
+    Parameters
+    ----------
+    ax
+        The picture.
+    at, lower, upper : (k,)
+        Places, and the limits there.
+    name
+        What the legend calls it.
+    colour, opacity
+        Of the shade.
+    rasterized
+        Whether files with vectors hold it as pixels: so many places would make them large.
+    """
+    shade = ax.fill_between(at, lower, upper, color=colour, alpha=opacity, linewidth=0, label=name)
+    shade.set_rasterized(rasterized)
 
 
 def legend_above(

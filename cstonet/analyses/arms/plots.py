@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
-from cstonet.analyses.unit_plots import Contrast, UnitPlots
+from cstonet.analyses.unit_plots import Along, Contrast, UnitPlots
 from cstonet.errors import NotAvailableError, OptionError
-from cstonet.estimators.nuisances import FloatArray
 from cstonet.plotting.heterogeneity import targeting_curve
 from cstonet.plotting.overlap import propensity_histograms
 
@@ -112,24 +111,10 @@ class ArmsPlots(ComparedArmsPlots):
                 return pd.DataFrame(self._results.cate(contrast=contrast, intervals=1 - alpha))
         return super()._unit_effects(contrast, alpha)
 
-    def _averages(
-        self,
-        by: str,
-        column: pd.Series,  # noqa: ARG002
-        effects: FloatArray,  # noqa: ARG002
-        contrast: Contrast | None,
-        alpha: float,
-    ) -> pd.DataFrame:
+    def _averages(self, along: Along) -> pd.DataFrame:
         """Average effects in groups by doubly robust scores."""
-        return self._results.gate(by, contrast=contrast, alpha=alpha).table
+        return self._results.gate(along.name, contrast=along.contrast, alpha=along.alpha).table
 
-    def _curve(
-        self,
-        by: str,
-        column: pd.Series,  # noqa: ARG002
-        effects: FloatArray,  # noqa: ARG002
-        contrast: Contrast | None,
-        alpha: float,
-    ) -> pd.DataFrame:
+    def _curve(self, along: Along) -> pd.DataFrame:
         """Average effects along a column by doubly robust scores."""
-        return self._results.effect_along(by, contrast=contrast, alpha=alpha)
+        return self._results.effect_along(along.name, contrast=along.contrast, alpha=along.alpha)
