@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.numbers import count, plain, with_error
+from cstonet.reporting.printed import Printed
 
 if TYPE_CHECKING:
     from cstonet.reporting.tables import CausalSummary
@@ -27,7 +28,7 @@ _FOUND_WIDTHS, _POWER_WIDTHS = (38, 12, 13, 12), (38, 12, 13)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificate:
+class Certificate(Printed):
     """How the analysis does on twins of the data, whose effects are known. Print it.
 
     Attributes
@@ -223,12 +224,6 @@ class Certificate:
         ]
         refused = [f"Refused, the first: {self.refused[0]}"] if self.refused else []
         return CausalSummary(tables, [self.verdict, *refused, *self.notes])
-
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,7 @@ import pandas as pd
 from cstonet.estimators import Effects
 from cstonet.reporting.inference import EffectInference, check_alpha
 from cstonet.reporting.joint_test import JointTest
+from cstonet.reporting.printed import Printed
 
 if TYPE_CHECKING:
     from cstonet.reporting.tables import CausalSummary
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 CONSTANT = "Intercept"
 
 
-class Projection(EffectInference):
+class Projection(Printed, EffectInference):
     """The linear function of some terms that is nearest to the effect of every unit.
 
     It has statsmodels' names: params, bse, tvalues, pvalues, conf_int(), cov_params(), t_test(),
@@ -98,11 +99,5 @@ class Projection(EffectInference):
             notes.append("Support is lost: limits include what extrapolation could hide.")
         return CausalSummary([effects_table(self, self.alpha)], notes)
 
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name} on {self.terms}; {self.test}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

@@ -15,6 +15,7 @@ from cstonet.estimators.nuisances import IntArray
 from cstonet.reporting.inference import EffectInference, check_alpha
 from cstonet.reporting.joint_test import JointTest
 from cstonet.reporting.numbers import count, with_errors
+from cstonet.reporting.printed import Printed
 
 if TYPE_CHECKING:
     from cstonet.reporting.tables import CausalSummary
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _WIDTHS = (19, 5, 8, 7, 8, 8, 8, 8)
 
 
-class GroupEffects(EffectInference):
+class GroupEffects(Printed, EffectInference):
     """Average effects of groups of units, with joint inference under statsmodels' names.
 
     Parameters
@@ -122,15 +123,9 @@ class GroupEffects(EffectInference):
         table = table_with_headers(cells, headers, _WIDTHS, footer=_sentence(self.test))
         return CausalSummary([table], notes)
 
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
     def __repr__(self) -> str:
         groups = len(self.effects.names)
         return f"<{type(self).__name__}: {self.name} of {groups} groups; {self.test}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
 
 def _sentence(test: JointTest) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import pvalue, with_errors
+from cstonet.reporting.printed import Printed
 
 if TYPE_CHECKING:
     from cstonet.reporting.tables import CausalSummary
@@ -51,7 +52,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placebo:
+class Placebo(Printed):
     """Effects where there should be none, and without what confounds most.
 
     Attributes
@@ -123,12 +124,6 @@ class Placebo:
         shown = table_with_headers(rows, headers, (width, *_WIDTHS))
         shown.title = "Placebo Checks"
         return CausalSummary([shown], self._sentences())
-
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def _sentences(self) -> list[str]:
         """What came of every kind of check, in words."""

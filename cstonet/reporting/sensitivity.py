@@ -17,6 +17,7 @@ from cstonet.estimators.nuisances import FloatArray
 from cstonet.estimators.omitted_variables import bias_factor, robustness_value
 from cstonet.reporting.inference import Effect, critical_values
 from cstonet.reporting.numbers import with_errors
+from cstonet.reporting.printed import Printed
 from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _POINTS = 40  # values of each strength in the contours, by default
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(Printed):
     """What omitted confounders of a given strength could do to an effect.
 
     The strength of a confounder is a pair of shares: `r2_outcome` of the outcome's variance that
@@ -325,12 +326,6 @@ class Sensitivity:
         if self.risk_ratio is not None:
             text += " E-values follow VanderWeele and Ding (2017)."
         return text
-
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def _sentences(self) -> list[str]:
         """What the numbers say, in words."""
