@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +13,14 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import LostSupportWarning, NotAvailableError, OptionError
 from cstonet.estimators import Effects, contrast_freedom, joint_freedom
-from cstonet.estimators.clusters import cluster_sums
-from cstonet.estimators.nuisances import FloatArray, IntArray
+from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.numbers import with_error
+from cstonet.reporting.simultaneous import largest_quantile
 from cstonet.settings.checks import is_real
-from cstonet.streams import Stream
 
 # Below this share of what its terms would give, the variance of a contrast is rounding error; so
 # is the smallest eigenvalue of the correlation of several contrasts. Rounding leaves about 1e-15.
 _SINGULAR = 1e-11
-# Draws of the multiplier bootstrap: a 95 % critical value near 2.3 then has an error of 0.01.
-_DRAWS = 20_000
 
 
 def check_alpha(alpha: float) -> None:
@@ -156,77 +152,6 @@ class EffectModel:
     def cov_names(self) -> list[str]:
         """Names of the effects."""
         return self.exog_names
-
-
-def largest_quantile_by_influence(
-    influence: FloatArray,
-    alpha: float,
-    seed: int,
-    clusters: IntArray | None = None,
-    freedom: float | None = None,
-) -> float:
-    """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates, by a multiplier bootstrap.
-
-    The bootstrap draws Σ_i ξ_i IF_i / n with standard normal ξ_i, one for each unit or cluster.
-    Given the data that is a normal vector with the covariance of the influence values, from which
-    it is drawn directly. The estimates may be more than the units.
-
-    Parameters
-    ----------
-    influence : (n, k) float64
-        Influence values of the estimates.
-    alpha : float
-        One minus the joint level.
-    seed : int
-        Seed of the draws.
-    clusters : (n,) int, optional
-        Codes of the clusters that units belong to.
-    freedom : float, optional
-        Degrees of freedom, where clusters are few.
-    """
-    if influence.shape[1] <= 1:
-        return float(-ndtri(alpha / 2) if freedom is None else -stdtrit(freedom, alpha / 2))
-    influence = cluster_sums(influence, clusters)
-    scale = np.sqrt(np.mean(influence**2, axis=0))
-    studentised = influence / np.where(scale > 0, scale, 1.0)
-    # A square root of the correlations that allows them to be singular.
-    root = np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r")
-    rng = Stream.MULTIPLIERS.generator(seed)
-    largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root).max(axis=1)
-    if freedom is not None and math.isfinite(freedom):
-        largest /= np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
-    return float(np.quantile(largest, 1 - alpha))
-
-
-def largest_quantile(
-    covariance: FloatArray, freedom: FloatArray | None, alpha: float, seed: int
-) -> float:
-    """Quantile 1 - alpha of the largest |z|, or |t|, among k estimates with a covariance.
-
-    Where they have degrees of freedom they are drawn as multivariate t, with the fewest of them.
-
-    Parameters
-    ----------
-    covariance : (k, k) float64
-        Covariance of the estimates.
-    freedom : (k,) float64 or None
-        Their degrees of freedom; None if they are taken for normal.
-    alpha : float
-        One minus the joint level.
-    seed : int
-        Seed of the draws.
-    """
-    least = math.inf if freedom is None else float(freedom.min())
-    if len(covariance) <= 1:
-        return float(-ndtri(alpha / 2) if freedom is None else -stdtrit(least, alpha / 2))
-    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    rng = Stream.MULTIPLIERS.generator(seed)
-    largest = np.abs(rng.standard_normal((_DRAWS, len(root))) @ root.T).max(axis=1)
-    if freedom is not None:
-        largest /= np.sqrt(rng.chisquare(least, _DRAWS) / least)
-    return float(np.quantile(largest, 1 - alpha))
 
 
 class EffectInference:

@@ -22,12 +22,8 @@ from cstonet.estimators.effect_curve import knots_of, spline_basis
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.estimators.projections import coefficient_weights, estimate_projection
 from cstonet.estimators.support import hidden_bias_of_sums
-from cstonet.reporting.inference import (
-    check_alpha,
-    critical_values,
-    half_widths,
-    largest_quantile,
-)
+from cstonet.reporting.inference import check_alpha, critical_values, half_widths
+from cstonet.reporting.simultaneous import largest_quantile
 
 # Points of a curve, between the values below and above which so many units lie.
 _POINTS, _TRIM = 40, 0.01

@@ -18,8 +18,9 @@ from cstonet.errors import DoseRangeError, OptionError, ThinSupportWarning
 from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.reporting.inference import check_alpha, largest_quantile_by_influence
+from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.numbers import plain
+from cstonet.reporting.simultaneous import largest_quantile_by_influence
 from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:

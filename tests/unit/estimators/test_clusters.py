@@ -32,7 +32,8 @@ from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.marginal_effect import estimate_marginal_effect
 from cstonet.estimators.projections import estimate_projection
 from cstonet.estimators.targets import total_weights
-from cstonet.reporting.inference import Effect, largest_quantile_by_influence
+from cstonet.reporting.inference import Effect
+from cstonet.reporting.simultaneous import largest_quantile_by_influence
 
 TWIN = {"rtol": 1e-11, "atol": 1e-14}
 N, G = 240, 30

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from cstonet.reporting.inference import largest_quantile, largest_quantile_by_influence
+from cstonet.reporting.simultaneous import largest_quantile, largest_quantile_by_influence
 
 
 def largest_by_covariance(influence, alpha, seed):
