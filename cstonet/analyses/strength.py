@@ -65,6 +65,39 @@ def benchmarks_by(benchmarks: Benchmarks) -> BenchmarksBy | None:
     return "regressions" if benchmarks else None
 
 
+def strengths_of(
+    results: CausalResults,
+    benchmarks: Benchmarks,
+    *,
+    refitted: Callable[[CausalResults], tuple[float, float]],
+    regressed: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Gains]],
+    n_jobs: int,
+    progress: object,
+) -> pd.DataFrame:
+    """How strong the covariates of a fit are: `r2_outcome` and `r2_treatment` of each.
+
+    Parameters
+    ----------
+    results
+        The fit.
+    benchmarks
+        In which way they are found, if at all.
+    refitted
+        σ² and ν² of a fit.
+    regressed
+        What each of some terms gains, by penalised regressions.
+    n_jobs, progress
+        Of refits, as for a fit.
+    """
+    if not check_benchmarks(benchmarks):
+        return strengths_table({})
+    results._check_in_memory("sensitivity(benchmarks=...)")
+    terms = benchmark_terms(results.selection, results.design.spec)
+    if benchmarks == "refit":
+        return strengths_table(gains_by_refits(results, terms, refitted, n_jobs, progress))
+    return strengths_table(regressed(terms))
+
+
 def benchmark_terms(selection: pd.DataFrame, spec: CovariateSpec) -> dict[str, tuple[int, ...]]:
     """Terms with a covariate that was selected or kept, strongest first; their covariates.
 

@@ -47,7 +47,7 @@ def largest_quantile_by_influence(
     scale = np.sqrt(np.mean(influence**2, axis=0))
     studentised = influence / np.where(scale > 0, scale, 1.0)
     # A square root of the correlations that allows them to be singular.
-    root = np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r")
+    root = np.asarray(np.linalg.qr(studentised / np.sqrt(len(influence)), mode="r"))
     return _drawn(root, alpha, seed, freedom)
 
 

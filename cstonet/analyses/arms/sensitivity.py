@@ -12,12 +12,9 @@ from cstonet.analyses.results import CausalResults
 from cstonet.analyses.strength import (
     Benchmarks,
     Yardsticks,
-    benchmark_terms,
     benchmarks_by,
-    check_benchmarks,
-    gains_by_refits,
     gains_of,
-    strengths_table,
+    strengths_of,
 )
 from cstonet.data.variables import block_family
 from cstonet.errors import NotAvailableError
@@ -80,21 +77,20 @@ class SensitivityOfArms(ArmsEffects):
         if name is None:
             name = self.effect(alpha=alpha).name
         target, contrast = self._target(name)
-        joint, gains = self._with_scale(name), dict[str, Gains]()
-        if check_benchmarks(benchmarks):
-            self._check_in_memory("sensitivity(benchmarks=...)")
-            terms = benchmark_terms(self.selection, self.design.spec)
-            if benchmarks == "refit":
-                gains = gains_by_refits(
-                    self, terms, lambda refit: _variances(refit, name), n_jobs, progress
-                )
-            else:
-                gains = self._gains(target, contrast, terms, float(joint.estimates[1]))
+        joint = self._with_scale(name)
+        strengths = strengths_of(
+            self,
+            benchmarks,
+            refitted=lambda refit: _variances(refit, name),
+            regressed=lambda terms: self._gains(target, contrast, terms, float(joint.estimates[1])),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
         binary = target == "ATE" and bool(np.isin(self.design.y, (0.0, 1.0)).all())
         return Sensitivity.of(
             self._alone(name),
             joint,
-            strengths=strengths_table(gains),
+            strengths=strengths,
             risk_ratio=self._risk_ratio(name, alpha) if binary else None,
             outcome=self.design.outcome_name,
             treatment=self.design.treatment_name,

@@ -21,6 +21,7 @@ from cstonet.analyses.doses.response import (
     dose_response,
     read_doses,
 )
+from cstonet.analyses.doses.sensitivity import SensitivityOfDoses
 from cstonet.analyses.placebo import PlaceboChecks
 from cstonet.analyses.results import CausalResults, Data, FitRecord
 from cstonet.crossfit.fitted import FittedNetworks
@@ -43,13 +44,11 @@ from cstonet.reporting.inference import Effect
 
 if TYPE_CHECKING:
     from cstonet.analyses.doses.plots import DosePlots
-    from cstonet.analyses.strength import Benchmarks
     from cstonet.analyses.twins import World
-    from cstonet.reporting.sensitivity import Sensitivity
     from cstonet.reporting.summary import SummaryParts
 
 
-class DoseResults(PlaceboChecks):
+class DoseResults(SensitivityOfDoses, PlaceboChecks):
     """A fitted Causal-StoNet of a continuous treatment.
 
     Parameters
@@ -73,11 +72,6 @@ class DoseResults(PlaceboChecks):
     networks: FittedNetworks
     facts: ClassVar[tuple[str, ...]] = (*CausalResults.facts, "dose_facts", "largest_imbalance")
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("gate", "projection"),
-            "effects by group and projections are those of a treatment with levels: compare two "
-            "groups of doses, or fit each group of units by itself",
-        ),
         "propensity": (
             "a continuous treatment has a density instead of propensities. See overlap(); in "
             "dose_nuisances, mean and variance are those of the dose given the covariates, and "
@@ -348,44 +342,6 @@ class DoseResults(PlaceboChecks):
             )
         data = self.design.new_units(data)
         return pd.concat([self.predict(data), self.cate(data)], axis=1)
-
-    def sensitivity(
-        self,
-        name: str | None = None,
-        *,
-        benchmarks: Benchmarks = True,
-        alpha: float = 0.05,
-        n_jobs: int = -1,
-        progress: object = None,
-    ) -> Sensitivity:
-        """How strong an omitted confounder would have to be to change the conclusion.
-
-        Bounds of Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022), see
-        :mod:`cstonet.estimators.omitted_variables`.
-
-        Parameters
-        ----------
-        name : str, optional
-            "AME".
-        benchmarks : bool or "refit"
-            How strong an omitted confounder is that matters as much as each selected covariate: by
-            penalised regressions of outcome and dose with and without it
-            (:mod:`cstonet.analyses.strength`), which compare ν² as if the dose were homoscedastic;
-            "refit" repeats the fit without it; False: none.
-        alpha : float
-            One minus the level of confidence limits and of `robustness_value_ci`, two-sided.
-        n_jobs, progress
-            Of refits, see :meth:`cstonet.CausalStoNet.fit`.
-
-        Returns
-        -------
-        Sensitivity
-            `robustness_value`, `robustness_value_ci`, `benchmarks`, `bounds`; print it.
-        """
-        from cstonet.analyses.doses.sensitivity import dose_sensitivity
-
-        self.effect(name, alpha=alpha)  # or the error that says what there is
-        return dose_sensitivity(self, benchmarks, alpha, n_jobs, progress)
 
     def overlap(self) -> pd.DataFrame:
         """Could others have had these doses? See `cstonet.analyses.doses.diagnostics.overlap`."""

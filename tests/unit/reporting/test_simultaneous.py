@@ -56,6 +56,11 @@ class TestLargestStudent:
         found = largest_quantile(np.ones((3, 3)), np.array([20.0, 8, 30]), 0.05, seed=1)
         assert abs(found - exact) < 4 * error
 
+    def test_endless_degrees_of_freedom_are_those_of_a_normal(self):
+        covariance = np.diag([1.0, 4.0, 9.0])
+        found = largest_quantile(covariance, np.full(3, np.inf), 0.05, seed=1)
+        assert found == largest_quantile(covariance, None, 0.05, seed=1)
+
     def test_one_alone(self):
         found = largest_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
         np.testing.assert_allclose(found, stats.t.ppf(0.975, 7))
