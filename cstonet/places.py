@@ -6,17 +6,39 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import IO
 
 from cstonet.errors import FilePathError
 
 
+def as_path(path: str | PathLike[str]) -> Path:
+    """The path that a user gives, or FilePathError if it can be that of no file."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise FilePathError(f"{path!r} is no path: name a file, such as 'results/fit'.")
+    return Path(text)
+
+
 def check_place(path: Path) -> None:
-    """Raise FilePathError unless a file can be there: its folder exists, and it is none itself."""
-    if path.is_dir():
+    """Raise FilePathError unless a file can be there: its folder exists, and it is none itself.
+
+    What exists must be a file, too: a device or a pipe would be replaced by one.
+    """
+    try:
+        there, folder, file = path.exists(), path.is_dir(), path.is_file()
+        beside = path.parent.is_dir()
+    except OSError as error:  # such as a name that is too long
+        raise _refused(path, error) from error
+    if folder:
         raise FilePathError(f"{str(path)!r} is a folder: name a file in it.")
-    if not path.parent.is_dir():
+    if there and not file:
+        raise FilePathError(f"{str(path)!r} is a device or a pipe: name a file.")
+    if not beside:
         raise FilePathError(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
 
 
@@ -33,7 +55,7 @@ def write_at_once(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     Raises
     ------
     FilePathError
-        If there is no such folder, the path is a folder, or the disk refuses.
+        If there is no such folder, the path is no file's, or the disk refuses.
     """
     check_place(path)
     path = path.resolve()
@@ -50,10 +72,13 @@ def write_at_once(path: Path, write: Callable[[IO[bytes]], object]) -> None:
                 beside.unlink()
             raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FilePathError(f"{str(path)!r} cannot be written: {reason}.") from error
+        raise _refused(path, error) from error
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file of text in UTF-8, see `write_at_once`."""
     write_at_once(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _refused(path: Path, error: OSError) -> FilePathError:
+    return FilePathError(f"{str(path)!r} cannot be written: {error.strerror or error}.")

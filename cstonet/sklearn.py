@@ -22,8 +22,14 @@ from cstonet.analyses.results import CausalResults
 from cstonet.data.frames import is_frame
 from cstonet.data.raw import Missing
 from cstonet.data.variables import Family
-from cstonet.errors import MissingPackageError, NotAvailableError, OptionError
+from cstonet.errors import (
+    LengthMismatchError,
+    MissingPackageError,
+    NotAvailableError,
+    OptionError,
+)
 from cstonet.model import CausalStoNet
+from cstonet.reporting.inference import check_alpha
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -151,6 +157,8 @@ class CausalStoNetRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             weights=sample_weight,
             cluster=cluster,
         )
+        if not isinstance(self.options, Mapping | None):
+            raise OptionError(f"options must be a dictionary of options, not {self.options!r}.")
         given = {"starts": self.starts, "folds": self.folds, "repeats": self.repeats}
         changes = {name: value for name, value in given.items() if value is not None}
         self.results_: CausalResults = model.fit(
@@ -201,6 +209,7 @@ class CausalStoNetRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         lower, upper : (m,) float64
         """
         results = self._fitted()
+        check_alpha(alpha)
         band = results.cate(self._new(X), contrast=contrast, intervals=1 - alpha)
         lower, upper = (np.asarray(band[name], dtype=np.float64) for name in ("lower", "upper"))
         return lower, upper
@@ -231,12 +240,13 @@ class CausalStoNetRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             likely = np.column_stack([1 - likely, likely]) if likely.ndim == 1 else likely
             mean: FloatArray = np.sum(outcomes * likely, axis=1)
             return mean
-        codes = [results.arms.code_of(level, "treatment") for level in np.asarray(treatment)]
-        if len(codes) != len(outcomes):
-            raise OptionError(
-                f"treatment has {len(codes)} values but X has {len(outcomes)} rows. Pass one value "
-                "per row."
+        received = np.asarray(treatment)
+        if received.shape != (len(outcomes),):
+            raise LengthMismatchError(
+                f"treatment must hold one value per row of X, {len(outcomes)} of them; its shape "
+                f"is {received.shape}."
             )
+        codes = [results.arms.code_of(level, "treatment") for level in received.tolist()]
         expected: FloatArray = outcomes[np.arange(len(codes)), codes]
         return expected
 

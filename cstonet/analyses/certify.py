@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from cstonet.settings.options import LARGEST_SEED, check_seed
 from cstonet.streams import Stream
 
 _FEWEST = 2  # draws that have a spread
+# What is kept of a draw, a number for each effect.
+_COLUMNS = ("truth", "estimate", "se", "half")
 
 _BLIND = (
     "Twins are drawn from the fitted models and share their blind spots: confounding that was not "
@@ -85,7 +89,7 @@ def certify(
     results._check_in_memory("certify()")
     world = results._twin_world()
     digest = fit_digest(results.design, results.plan, names, alpha, seed)
-    ledger = Ledger("certify", digest, path)
+    ledger = Ledger("certify", digest, path, whole=partial(_is_draw, effects=len(names)))
     refits = _Refits(world, results.recipe, seed, alpha)
     with progress_reporter(progress) as report:
         repeat(refits.draw, draws, ledger, Workforce(threads, report))
@@ -146,10 +150,23 @@ class _Refits:
 
 def _of_effect(draw: Draw, place: int) -> tuple[float, float, float, float]:
     """Truth, estimate, error and half of the interval's length of one of the effects."""
-    truth, estimate, se, half = (
-        float(draw[column][place]) for column in ("truth", "estimate", "se", "half")
-    )
+    truth, estimate, se, half = (float(draw[column][place]) for column in _COLUMNS)
     return truth, estimate, se, half
+
+
+def _is_draw(draw: Any, effects: int) -> bool:
+    """Whether this is what `_Refits.draw` says of a twin: an error, or numbers for all effects."""
+    if not isinstance(draw, dict):
+        return False
+    if "error" in draw:
+        return isinstance(draw["error"], str)
+    columns = [draw.get(column) for column in _COLUMNS]
+    return all(
+        isinstance(column, list)
+        and len(column) == effects
+        and all(isinstance(value, float | int) for value in column)
+        for column in columns
+    )
 
 
 def _notes(results: CausalResults) -> tuple[str, ...]:

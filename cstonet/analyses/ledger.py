@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ import numpy as np
 from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import Arms
-from cstonet.errors import FilePathError, ForeignFileError, OptionError
-from cstonet.places import write_text
+from cstonet.errors import FilePathError, ForeignFileError
+from cstonet.places import as_path, check_place, write_text
 from cstonet.settings.plan import Plan
 
 Draw = Mapping[str, Any]
@@ -39,6 +39,8 @@ class Ledger:
         Tells this work from any other, see `fit_digest`.
     path : path of a file or folder, or None
         Where draws are kept. In a folder, the file has a name of its own for every fit.
+    whole : callable
+        Whether what a file holds as a draw is one.
 
     Raises
     ------
@@ -48,13 +50,21 @@ class Ledger:
         If no file can be there.
     """
 
-    def __init__(self, work: str, digest: str, path: str | os.PathLike[str] | None) -> None:
-        self.work = work
+    def __init__(
+        self,
+        work: str,
+        digest: str,
+        path: str | os.PathLike[str] | None,
+        *,
+        whole: Callable[[Any], bool],
+    ) -> None:
+        self.work, self._whole = work, whole
         self._head = {"cstonet": work, "digest": digest}
         self._lock = threading.Lock()
         self.draws: dict[int, Draw] = {}
         self.path = None if path is None else _file(path, f"{work}-{digest[:_SHOWN]}.jsonl")
         if self.path is not None:
+            check_place(self.path)
             if self.path.exists():
                 self.draws = self._read(self.path)
             # Written at once: a place that refuses it says so before the work, not after.
@@ -89,6 +99,11 @@ class Ledger:
                 "differ. It stays as it is. Name another file, or a folder, in which every fit has "
                 "its own."
             )
+        if not all(map(self._whole, draws.values())):
+            raise ForeignFileError(
+                f"path: {str(path)!r} is damaged, and some of its draws are none. It stays as it "
+                "is. Delete it, or name another file or a folder."
+            )
         return draws
 
     def _write(self, path: Path) -> None:
@@ -102,10 +117,7 @@ class Ledger:
 
 def _file(path: str | os.PathLike[str], name: str) -> Path:
     """The file that a path means: itself, or one of that name in the folder that it is."""
-    try:
-        place = Path(path)
-    except TypeError:
-        raise OptionError(f"path must be that of a file or a folder; got {path!r}.") from None
+    place = as_path(path)
     return place / name if place.is_dir() else place
 
 

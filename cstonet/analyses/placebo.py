@@ -179,6 +179,7 @@ class _Trials:
             raise vector.gaps.error("A placebo outcome needs a value in every row of the fit.")
         y, family = outcome_values(vector, None, design.weights)
         _check_copies(design, y, vector.name)
+        _check_new(self.design, y, vector.name)
         replaced = dataclasses.replace(
             design,
             y=y,
@@ -283,6 +284,20 @@ def _check_copies(design: AnyDesign, y: NDArray[np.float64], name: str) -> None:
             "other units, so that it would explain all of it. Fit without this covariate, and ask "
             "that fit."
         )
+
+
+def _check_new(design: AnyDesign, y: NDArray[np.float64], name: str) -> None:
+    """Refuse an outcome that is that of the fit, or its treatment, in these units or in others."""
+    own = counted(y, design.weights)
+    for role, values in (
+        ("outcome", design.y),
+        ("treatment", _values(design.treatment).astype(np.float64)),
+    ):
+        if copies_of(own, Rows(counted(values, design.weights)[:, np.newaxis])).size:
+            raise OptionError(
+                f"outcome: {name!r} holds the {role} of this fit, possibly in other units. Name a "
+                "column that the treatment cannot move, such as one measured before it."
+            )
 
 
 def _draws(draws: Any) -> int:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pandas as pd
@@ -20,7 +19,7 @@ from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import is_partitioned
 from cstonet.errors import NotAvailableError, NotOfThisFitError
 from cstonet.estimators import Effects
-from cstonet.places import check_place, write_text
+from cstonet.places import as_path, check_place, write_text
 from cstonet.reporting.inference import check_alpha
 from cstonet.search.selection import Selection
 from cstonet.search.stability import expected_false
@@ -282,7 +281,7 @@ class CausalResults(Exported, ABC):
         from cstonet.analyses.report import report
 
         check_alpha(alpha)
-        place = None if path is None else Path(path)
+        place = None if path is None else as_path(path)
         if place is not None:
             check_place(place)
         text = report(self, alpha)

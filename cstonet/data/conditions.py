@@ -56,6 +56,7 @@ _SYMBOLS = (
 )
 # Thousands apart, right after a comparison: elsewhere a comma separates.
 _THOUSANDS = re.compile(r"([<>=]\s*-?)(\d{1,3}(?:,\d{3})+)(?![\d,])")
+_MOST_SHOWN = 200  # characters of a condition in a message
 _HELP = (
     "conditions compare columns with values, such as \"age > 50 and region == 'north'\", joined by "
     "and, or, not; in and not in take lists, such as region in ['north', 'west']"
@@ -78,6 +79,8 @@ class Variables:
         Which rows of the user's data the units are; None: all.
     forbidden : dict of str
         Variables that may not choose units, and why.
+    index : pandas.Index or None
+        Labels of the units, if they have any.
     """
 
     names: Collection[str]
@@ -85,6 +88,7 @@ class Variables:
     n: int
     kept: Mask | None
     forbidden: dict[str, str]
+    index: pd.Index | None = None
 
     def values(self, name: str, what: str) -> pd.Series:
         """The values of a variable, or the error that says why there are none.
@@ -131,9 +135,11 @@ def chosen(where: Any, variables: Variables) -> Mask:
     """
     n = variables.n
     if isinstance(where, str):
+        if not where.strip():
+            raise OptionError(f"where is blank; {_HELP}. Leave it out for all units.")
         mask = holds(where, variables)
     else:
-        values = one_per_unit(where, n, variables.kept)
+        values = one_per_unit(where, n, variables.kept, variables.index, "where")
         if values is None or not pdt.is_bool_dtype(values.dtype) or values.isna().any():
             shape = np.shape(where)
             raise OptionError(
@@ -143,7 +149,7 @@ def chosen(where: Any, variables: Variables) -> Mask:
             )
         mask = values.to_numpy(dtype=bool)
     if not mask.any():
-        shown = repr(where) if isinstance(where, str) else "..."
+        shown = repr(_shortened(where)) if isinstance(where, str) else "..."
         raise OptionError(f"where={shown} holds for none of the {n} units.")
     return mask
 
@@ -156,7 +162,7 @@ def holds(text: str, variables: Variables) -> Mask:
     try:
         tree = ast.parse(code.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise OptionError(f"where: cannot read {text!r}; {_HELP}.") from error
+        raise OptionError(f"where: cannot read {_shortened(text)!r}; {_HELP}.") from error
     return _Reader(variables, names).truth(tree.body)
 
 
@@ -309,7 +315,12 @@ class _Reader:
         text = ast.unparse(node)
         for word, name in self._names.items():
             text = text.replace(word, f"`{name}`")
-        return text
+        return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """The text, or the beginning of one that is too long for a message."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
 
 
 def _matching(values: pd.Series, one: Any) -> Any:

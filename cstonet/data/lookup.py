@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cstonet.data.arrow import ArrowTable
 from cstonet.data.columns import take, unknown_column
+from cstonet.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +61,9 @@ class Lookup:
         return frame if self.kept is None else frame.loc[self.kept]
 
 
-def one_per_unit(values: Any, n: int, kept: NDArray[np.bool_] | None) -> pd.Series | None:
+def one_per_unit(
+    values: Any, n: int, kept: NDArray[np.bool_] | None, index: pd.Index | None, what: str
+) -> pd.Series | None:
     """Values that a user gives for the n units of a design, matched by position.
 
     Parameters
@@ -71,15 +74,39 @@ def one_per_unit(values: Any, n: int, kept: NDArray[np.bool_] | None) -> pd.Seri
         Number of units.
     kept : (N,) bool or None
         Which rows of the data they are; None: all.
+    index : pandas.Index of length n or None
+        Labels of the units.
+    what : str
+        The argument that gave the values.
 
     Returns
     -------
     Series or None
         With labels 0, …, n-1; None if there is not one value for each.
+
+    Raises
+    ------
+    DataError
+        If they have the labels of the units, in another order.
     """
     if isinstance(values, str | bytes) or np.ndim(values) != 1:
         return None
     series = values if isinstance(values, pd.Series) else pd.Series(values)
     if kept is not None and len(series) == len(kept) != n:
         series = series.iloc[np.flatnonzero(kept)]
-    return series.reset_index(drop=True) if len(series) == n else None
+    if len(series) != n:
+        return None
+    if isinstance(values, pd.Series) and index is not None and _reordered(series.index, index):
+        raise DataError(
+            f"{what} has the row labels (index) of the units in another order. Bring it into that "
+            f"of the data, with {what}.loc[data.index], or pass {what}.to_numpy() if the order is "
+            "right already."
+        )
+    return series.reset_index(drop=True)
+
+
+def _reordered(labels: pd.Index, others: pd.Index) -> bool:
+    """Whether the same labels stand in another order."""
+    if labels.equals(others) or not (labels.is_unique and others.is_unique):
+        return False
+    return bool(labels.isin(others).all())

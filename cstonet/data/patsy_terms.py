@@ -77,6 +77,8 @@ def term_matrix(
     matrix, names
         (n, k), and what patsy calls the k columns.
     """
+    if not isinstance(text, str) or not text.strip():
+        raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {text!r}.")
     try:
         described = patsy.ModelDesc.from_formula(text)
     except (patsy.PatsyError, RecursionError) as error:

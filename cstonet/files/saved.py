@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cstonet.errors import FileFormatError, NewerFileError, NotAvailableError, NotEnoughMemoryError
+from cstonet.errors import (
+    FileFormatError,
+    NewerFileError,
+    NotAvailableError,
+    NotEnoughMemoryError,
+    OptionError,
+)
 from cstonet.files.archive import read_archive, write_archive
 from cstonet.files.codec import Decoder, Encoder
 from cstonet.files.registry import name_of
+from cstonet.places import as_path, check_place
 
 # Raised when a file cannot be read by what was there before. A new field that has a default is no
 # reason: a version that does not know it says so by itself.
@@ -26,6 +32,10 @@ def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) ->
     from safetensors.numpy import save as pack_arrays  # not at the top: only files need it
 
     name_of(results)  # refuses results of other makers before any work is done
+    if not isinstance(with_data, bool):
+        raise OptionError(f"with_data must be True or False, not {with_data!r}.")
+    file = as_path(path)
+    check_place(file)
     if with_data and not results.in_memory:
         raise NotAvailableError(
             "The rows of a fit to a Dask DataFrame are not in memory: save it without them, "
@@ -45,12 +55,12 @@ def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) ->
     metadata = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     arrays = pack_arrays({str(place): array for place, array in enumerate(encoder.arrays)})
     # Names may hold what is no text, and json reads that again.
-    write_archive(Path(path), metadata.encode("utf-8", "surrogatepass"), arrays)
+    write_archive(file, metadata.encode("utf-8", "surrogatepass"), arrays)
 
 
 def read_results(path: str | PathLike[str]) -> Any:
     """The results in a file, see :func:`cstonet.load`."""
-    file = Path(path)
+    file = as_path(path)
     metadata, arrays = read_archive(file)
     try:
         return _results(_content(metadata), _arrays(arrays))

@@ -276,6 +276,7 @@ class Sensitivity(Printed):
 
     def _factor(self, r2_outcome: ArrayLike, r2_treatment: ArrayLike, rho: float) -> FloatArray:
         """ρ C_Y C_D, for strengths that are shares."""
+        shapes = []
         for name, strength in (("r2_outcome", r2_outcome), ("r2_treatment", r2_treatment)):
             try:
                 values = np.asarray(strength, dtype=np.float64)
@@ -283,6 +284,14 @@ class Sensitivity(Printed):
                 values = np.array(np.nan)
             if not ((values >= 0) & (values <= 1)).all():
                 raise OptionError(f"{name} must lie between 0 and 1, not {strength!r}")
+            shapes.append(values.shape)
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise OptionError(
+                f"r2_outcome and r2_treatment must be as many, or one of them a single number; "
+                f"their shapes are {shapes[0]} and {shapes[1]}."
+            ) from None
         if not is_real(rho) or not -1 <= rho <= 1:
             raise OptionError(f"rho must lie between -1 and 1, not {rho!r}")
         factor = bias_factor(r2_outcome, r2_treatment, rho)

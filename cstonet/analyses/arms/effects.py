@@ -260,6 +260,7 @@ class ArmsEffects(ComparedArms):
                 f"{advice[what]}."
                 for name, what in about.items()
             },
+            index=design.index,
         )
 
     def _column(self, name: str) -> pd.Series:

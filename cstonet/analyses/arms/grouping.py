@@ -91,7 +91,7 @@ def _values(by: Any, variables: Variables) -> pd.Series:
     """What units are grouped by, without gaps and with its name."""
     if isinstance(by, str):
         return variables.values(by, "by").reset_index(drop=True)
-    values = one_per_unit(by, variables.n, variables.kept)
+    values = one_per_unit(by, variables.n, variables.kept, variables.index, "by")
     if values is None:
         shape = np.shape(by)
         raise LengthMismatchError(
@@ -152,6 +152,12 @@ def _edges(numbers: NDArray[np.float64], cuts: Any) -> NDArray[np.float64]:
     if isinstance(cuts, int | np.integer) and not isinstance(cuts, bool):
         if int(cuts) < 2:
             raise OptionError(f"cuts must be at least 2 groups, not {cuts!r}")
+        if int(cuts) > MOST_GROUPS:
+            raise OptionError(f"cuts must be at most {MOST_GROUPS} groups, not {cuts!r}")
+        if numbers.min() == numbers.max():
+            raise OptionError(
+                f"cuts: there is nothing to cut, as all units have the value {exact(numbers[0])}."
+            )
         edges = np.unique(np.quantile(numbers, np.linspace(0, 1, int(cuts) + 1)[1:-1]))
         edges = edges[edges > numbers.min()]
         rounded = np.array([float(f"{edge:.{_DIGITS}g}") for edge in edges])

@@ -9,7 +9,7 @@ import numpy as np
 
 from cstonet.analyses.arms.effects import FEWEST_UNITS, ArmsEffects
 from cstonet.analyses.arms.grouping import Cuts, Grouping, grouped
-from cstonet.errors import FormulaError, InfiniteValuesError, NotAvailableError
+from cstonet.errors import FormulaError, InfiniteValuesError, NotAvailableError, TooFewRowsError
 from cstonet.estimators import Effects, Nuisances
 from cstonet.estimators.groups import estimate_groups
 from cstonet.estimators.nuisances import FloatArray, IntArray
@@ -21,6 +21,8 @@ from cstonet.reporting.inference import check_alpha
 
 # A term that others explain up to this share of its size is one of them.
 _DEPENDENT = 1e-7
+# Units for each coefficient of a projection: with fewer, its errors are those of single units.
+FEWEST_ROWS = 4
 
 
 class Groups(ArmsEffects):
@@ -180,6 +182,11 @@ class Groups(ArmsEffects):
             raise InfiniteValuesError(
                 f"terms: {names[int(np.argmax(infinite))]!r} is infinite for some units. Change "
                 "the term, or correct these rows."
+            )
+        if len(names) > len(matrix) // FEWEST_ROWS:
+            raise TooFewRowsError(
+                f"terms: {len(names)} coefficients are too many for {len(matrix)} units: there "
+                f"must be at least {FEWEST_ROWS} units for each. Leave terms out, or merge levels."
             )
         counted = matrix * np.sqrt(self.nuisances.unit_weights)[:, None]
         scale = np.linalg.norm(counted, axis=0)

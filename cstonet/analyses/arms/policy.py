@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from cstonet.data.frames import answers_in_kind
 from cstonet.data.matrix import dense_part
 from cstonet.data.treatment import Arms
 from cstonet.errors import (
+    DataError,
     MissingValuesError,
     NotAvailableError,
     OptionError,
@@ -106,6 +107,11 @@ class Policy:
         if spec.source == "frame":
             spec = _restricted(spec, self.used)
         data = dataclasses.replace(self._design, spec=spec).new_units(data)
+        if not hasattr(data, "shape"):
+            raise DataError(
+                "data must be a frame of new units, or an array if the fit had one; got "
+                f"{type(data).__name__}."
+            )
         index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(data.shape[0])
         X = np.zeros((len(index), len(self.covariates)))
         if self.used:
@@ -228,7 +234,7 @@ class TreatmentRules(HeterogeneousEffects):
                     "could look at. Name some with covariates=[...], or ask for depth=0."
                 )
             return sorted(known.index(str(name)) for name in chosen.index[:MOST_COVARIATES])
-        if isinstance(names, str) or not len(names):
+        if isinstance(names, str) or not isinstance(names, Collection) or not len(names):
             raise OptionError(
                 f"covariates must be a list of names, such as covariates=['age']; got {names!r}."
             )

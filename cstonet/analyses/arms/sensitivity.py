@@ -76,6 +76,11 @@ class SensitivityOfArms(ArmsEffects):
         check_alpha(alpha)
         if name is None:
             name = self.effect(alpha=alpha).name
+        if name.startswith("POM["):
+            raise NotAvailableError(
+                f"sensitivity() is about effects, and {name!r} is a mean: ask for "
+                f"{self.effects.names[0]!r}."
+            )
         target, contrast = self._target(name)
         joint = self._with_scale(name)
         strengths = strengths_of(

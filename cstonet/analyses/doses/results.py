@@ -32,6 +32,7 @@ from cstonet.errors import (
     DoseRangeError,
     LengthMismatchError,
     NotAvailableError,
+    NotOfThisFitError,
     OptionError,
 )
 from cstonet.estimators import Effects
@@ -90,12 +91,18 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
             "groups of doses, as a treatment with levels"
         ),
         **dict.fromkeys(
-            ("gate", "projection"),
+            ("gate", "projection", "effect_along"),
             "this is for treatments with levels; of the dose {design.treatment.name!r}, cate() has "
             "the slope of each unit, and a fit to the rows of a group its mean slope",
         ),
-        "proportion_mediated": (
-            "a continuous treatment has no mediation analysis; compare two groups of doses"
+        **dict.fromkeys(
+            ("proportion_mediated", "mediators"),
+            "a continuous treatment has no mediation analysis; compare two groups of doses",
+        ),
+        **dict.fromkeys(
+            ("support", "estimable", "lost_share"),
+            "the region where effects are estimable is that of a treatment with levels; overlap() "
+            "says which doses units could have received",
         ),
     }
 
@@ -148,16 +155,25 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         """How the effects were estimated, in full: text for a paper's methods section."""
         return dose_methods(self)
 
-    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
+    def effect(
+        self, name: str | None = None, *, where: object = None, alpha: float = 0.05
+    ) -> Effect:
         """The average marginal effect: mean slope of the outcome in the dose.
 
         Parameters
         ----------
         name : str, optional
             "AME".
+        where
+            For treatments with levels only.
         alpha : float
             One minus the confidence level.
         """
+        if where is not None:
+            raise NotOfThisFitError(
+                "effect(where=...) is for treatments with levels; of a dose, fit the rows of the "
+                "group for its mean slope"
+            )
         if name is not None and name not in self.effects.names:
             raise NotAvailableError(
                 f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
@@ -261,6 +277,8 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         *,
         contrast: tuple[Any, Any] | None = None,
         dose: ArrayLike | None = None,
+        intervals: float | None = None,
+        simultaneous: bool = False,
     ) -> pd.Series[float]:
         """Marginal effect of each unit: the slope of its expected outcome in the dose.
 
@@ -273,7 +291,14 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         dose : number or array-like, one per unit, optional
             Dose at which the slope is taken; by default the one received, which new units must
             have in a column.
+        intervals, simultaneous
+            For treatments with levels only.
         """
+        if intervals is not None or simultaneous:
+            raise NotOfThisFitError(
+                "cate(intervals=...) is for treatments with levels; the slopes of units in a dose "
+                "have no limits, the curve of dose_response() has"
+            )
         if contrast is not None:
             if dose is not None or not isinstance(contrast, tuple) or len(contrast) != 2:
                 raise OptionError(

@@ -16,7 +16,7 @@ from cstonet.analyses.mediation.networks import MediationNetworks
 from cstonet.analyses.mediation.reading import MediationDesign
 from cstonet.analyses.results import Data, FitRecord
 from cstonet.data.caller import caller_stacklevel
-from cstonet.errors import NotAvailableError, UncertainShareWarning
+from cstonet.errors import NotAvailableError, NotOfThisFitError, UncertainShareWarning
 from cstonet.estimators import Nuisances
 from cstonet.estimators.mediation import PROPORTION, MediationEffects, MediationNuisances
 from cstonet.reporting.inference import Effect
@@ -51,11 +51,6 @@ class MediationResults(ComparedArms):
     design: MediationDesign
     networks: MediationNetworks
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("gate", "projection"),
-            "effects by group and projections are those of total effects: ask the fit of the "
-            "formula without its mediators",
-        ),
         "dose_response": (
             "a mediation compares two levels of {design.treatment.name!r} and has no curve: "
             "potential_outcomes() are the expected outcomes at each, the column effect of "
@@ -63,9 +58,14 @@ class MediationResults(ComparedArms):
             "the formula without its mediators and with treatment='continuous'"
         ),
         **dict.fromkeys(
-            ("gate", "projection"),
+            ("gate", "projection", "effect_along"),
             "effects that are split by mediators are those of everyone; fit without the third part "
             "of the formula to ask for whom the total effect is large",
+        ),
+        **dict.fromkeys(
+            ("support", "estimable", "lost_share"),
+            "the region where effects are estimable is found for total effects: ask the fit of the "
+            "formula without its mediators; overlap() and balance() are here, too",
         ),
         "placebo": (
             "placebo checks are those of a treatment and an outcome: ask the fit of the formula "
@@ -133,16 +133,25 @@ class MediationResults(ComparedArms):
         """How the effects were estimated, in full: text for a paper's methods section."""
         return mediation_methods(self)
 
-    def effect(self, name: str | None = None, *, alpha: float = 0.05) -> Effect:
+    def effect(
+        self, name: str | None = None, *, where: object = None, alpha: float = 0.05
+    ) -> Effect:
         """One effect by name: "TE", "NDE", "NIE", or "NIE/TE", the proportion mediated.
 
         Parameters
         ----------
         name : str, optional
             Which one, by default "TE".
+        where
+            For fits without mediators only.
         alpha : float
             One minus the confidence level.
         """
+        if where is not None:
+            raise NotOfThisFitError(
+                "effect(where=...) is for fits without mediators: leave the third part of the "
+                "formula out for the total effect among some units"
+            )
         if name == PROPORTION:
             return self.proportion_mediated(alpha=alpha)
         if name is not None and name not in self.effects.names:

@@ -181,10 +181,10 @@ def test_a_place_that_refuses_a_file_says_so_before_the_work(known, tmp_path, mo
 
 def test_other_work_has_other_files(tmp_path):
     path = tmp_path / "draws.jsonl"
-    Ledger("certify", "1", path).add(0, {"estimate": 1.0})
-    assert Ledger("certify", "1", path).draws == {0: {"estimate": 1.0}}
+    Ledger("certify", "1", path, whole=bool).add(0, {"estimate": 1.0})
+    assert Ledger("certify", "1", path, whole=bool).draws == {0: {"estimate": 1.0}}
     with pytest.raises(errors.ForeignFileError, match="another fit"):
-        Ledger("placebo", "1", path)
+        Ledger("placebo", "1", path, whole=bool)
 
 
 def test_the_digest_knows_data_and_plan(make_results, make_plan):
