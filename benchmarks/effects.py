@@ -20,14 +20,13 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from common import RESULTS, Record, number_range, selection_counts
 from metrics import coverage_error
 from own import recipe_of
-from runner import append_results, key_of, read_records
+from runner import append_missing, read_records
 
 SIMULATIONS = ("three_arms", "one_mediator", "three_mediators", "linear_mediation")
 FILE = "effects.jsonl"
@@ -49,7 +48,7 @@ class EffectsCase:
 
     @property
     def key(self) -> tuple[str, int, str, str]:
-        """What makes a result this one's, as in `common.key_of`."""
+        """What makes a result this one's, as in `runner.key_of`."""
         return self.group, self.seed, "cstonet", recipe_of("calibrated")
 
 
@@ -90,14 +89,6 @@ def run_one(case: EffectsCase) -> Record:
         if hasattr(sim, f"{model}_support")
     }
     return record
-
-
-def run(cases: Sequence[EffectsCase], path: Path, jobs: int) -> None:
-    """Fit what the file does not hold yet, and append it."""
-    done = {key_of(record) for record in read_records(path)}
-    todo = [case for case in cases if case.key not in done]
-    print(f"{len(todo)} fits to do, {len(cases) - len(todo)} done before", flush=True)
-    append_results([partial(run_one, case) for case in todo], path, jobs, 1, describe)
 
 
 def describe(record: Record) -> str:
@@ -176,7 +167,7 @@ def main() -> None:
             for seed in arguments.seeds
             for name in names
         ]
-        run(cases, path, arguments.jobs)
+        append_missing(cases, run_one, path, arguments.jobs, describe)
     print(report(read_records(path)))
 
 

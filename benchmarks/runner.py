@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from common import RESULTS, ROOT, Case, Method, Record, measure
 
@@ -87,6 +87,14 @@ def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:
     record["seconds"] = time.perf_counter() - began
     record["cpu"] = time.process_time() - used
     return record if estimate is None else record | measure(problem, estimate)
+
+
+class Keyed(Protocol):
+    """What a result can be told apart by."""
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        """As `key_of` has it of a result."""
 
 
 def key_of(record: Record) -> tuple[str, int, str, str]:
@@ -175,6 +183,34 @@ def run(
     append_results(
         [partial(run_one, *task, threads, limit) for task in tasks], path, jobs, threads, describe
     )
+
+
+def append_missing(
+    cases: Sequence[Keyed],
+    run_case: Callable[[Any], Record],
+    path: Path,
+    jobs: int,
+    describe: Callable[[Record], str],
+) -> None:
+    """Run the cases that a file does not hold yet, one thread each, and append their results.
+
+    Parameters
+    ----------
+    cases
+        What there is to run.
+    run_case
+        Runs one of them; must be picklable.
+    path
+        Results file.
+    jobs
+        Worker processes.
+    describe
+        One line of progress for a result.
+    """
+    done = {key_of(record) for record in read_records(path)}
+    todo = [case for case in cases if case.key not in done]
+    print(f"{len(todo)} fits to do, {len(cases) - len(todo)} done before", flush=True)
+    append_results([partial(run_case, case) for case in todo], path, jobs, 1, describe)
 
 
 def append_results(

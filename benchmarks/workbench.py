@@ -20,7 +20,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ import numpy as np
 from common import RESULTS, Record, number_range
 from own import recipe_of
 from pages.workbench import FILE, workbench_tables
-from runner import append_results, key_of, read_records
+from runner import append_missing, read_records
 from workbench_data import DESIGNS, FORMULA, Draw, truths_of
 
 # Units of simulation 1, its covariates, and twins of each fit to it.
@@ -201,10 +200,7 @@ def main() -> None:
         if unknown:
             parser.error(f"no design {unknown[0]!r}; there are {', '.join(known)}")
         cases = [WorkbenchCase(name, seed) for name in names for seed in arguments.seeds]
-        done = {key_of(record) for record in read_records(path)}
-        todo = [case for case in cases if case.key not in done]
-        print(f"{len(todo)} fits to do, {len(cases) - len(todo)} done before", flush=True)
-        append_results([partial(run_one, case) for case in todo], path, arguments.jobs, 1, describe)
+        append_missing(cases, run_one, path, arguments.jobs, describe)
     print("\n".join(workbench_tables(read_records(path))))
 
 
