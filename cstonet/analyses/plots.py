@@ -16,10 +16,10 @@ from cstonet.errors import NotOfThisFitError, OptionError
 from cstonet.plotting.forest import Row, forest
 from cstonet.plotting.network import network_diagram
 from cstonet.plotting.selection import Measure, selection_bars
-from cstonet.plotting.style import percent, shortened
+from cstonet.plotting.style import shortened
 from cstonet.plotting.trace import training_trace
 from cstonet.reporting.inference import check_alpha
-from cstonet.reporting.numbers import count
+from cstonet.reporting.numbers import count, level
 from cstonet.settings.checks import is_real
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Plots:
             raise OptionError("names must hold at least one effect")
         return forest(
             rows,
-            xlabel=f"{_estimates_of(rows, fits.values())}, {percent(alpha)} interval",
+            xlabel=f"{_estimates_of(rows, fits.values())}, {level(alpha)} interval",
             series=() if compare is None else tuple(map(str, fits)),
             ax=ax,
         )
@@ -123,11 +123,11 @@ class Plots:
         whole = self._results.effect(groups.name, alpha=groups.alpha)
         everyone = f"everyone (n = {count(self._results.nobs)})"
         rows.append(Row(everyone, whole.estimate, whole.lower, whole.upper, apart=True))
-        level = percent(groups.alpha)
+        confidence = level(groups.alpha)
         return forest(
             rows,
             xlabel=f"{groups.name} on {shortened(groups.model.endog_names, 20)}\n"
-            f"thick: {level} interval; thin: of all groups together",
+            f"thick: {confidence} interval; thin: of all groups together",
             ax=ax,
         )
 

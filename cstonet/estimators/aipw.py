@@ -9,10 +9,12 @@ from typing import Literal
 
 import numpy as np
 
+from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
     Clip,
     FloatArray,
+    IntArray,
     Nuisances,
     Units,
     arm_weights,
@@ -75,6 +77,39 @@ class Effects:
     between: FloatArray | None = None
     imputations: int = 0
     n_counted: int = 0
+
+    @classmethod
+    def of_influence(
+        cls,
+        names: Sequence[str],
+        estimates: FloatArray,
+        influence: FloatArray,
+        clusters: IntArray | None,
+        clip: Clip,
+        *,
+        n_contrasts: int | None = None,
+    ) -> Effects:
+        """Estimates whose covariance is that of their influence values.
+
+        Parameters
+        ----------
+        names, estimates, influence, clip
+            See the class.
+        clusters : (n,) int or None
+            Codes of the clusters that units belong to.
+        n_contrasts : int, optional
+            How many of them are contrasts; by default all.
+        """
+        return cls(
+            names=tuple(names),
+            n_contrasts=len(names) if n_contrasts is None else n_contrasts,
+            estimates=estimates,
+            covariance=influence_covariance(influence, clusters),
+            influence=influence,
+            n_clipped=0,
+            clip=clip,
+            variance_kind="influence",
+        )
 
     @property
     def single_clip(self) -> float:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.nuisances import Clip, FloatArray, IntArray, Nuisances
 from cstonet.estimators.pseudo_outcomes import effect_scores
 
@@ -69,13 +68,5 @@ def estimate_calibration(nuisances: Nuisances, contrast: tuple[int, int], *, cli
         slope = float(np.mean(weights * direction * centred)) / information
         estimates[1] = slope
         influence[:, 1] = weights * direction * (centred - slope * direction) / information
-    return Effects(
-        names=("mean", "differential"),
-        n_contrasts=2,
-        estimates=estimates,
-        covariance=influence_covariance(influence, nuisances.clusters),
-        influence=influence,
-        n_clipped=0,
-        clip=clip,
-        variance_kind="influence",
-    )
+    names = "mean", "differential"
+    return Effects.of_influence(names, estimates, influence, nuisances.clusters, clip)

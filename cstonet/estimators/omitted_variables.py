@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.dose_nuisances import DoseNuisances
 from cstonet.estimators.marginal_effect import riesz_representer
 from cstonet.estimators.nuisances import Clip, FloatArray, IntArray, Nuisances
@@ -195,13 +194,5 @@ def _two_variances(
     influence = weights[:, None] * np.column_stack(
         [squares - sigma2, representer[:, column] - nu2 - 2 * nu2 * (share - 1)]
     )
-    return Effects(
-        names=(RESIDUAL_VARIANCE, REPRESENTER_VARIANCE),
-        n_contrasts=0,
-        estimates=np.array([sigma2, nu2]),
-        covariance=influence_covariance(influence, clusters),
-        influence=influence,
-        n_clipped=0,
-        clip=clip,
-        variance_kind="influence",
-    )
+    names, estimates = (RESIDUAL_VARIANCE, REPRESENTER_VARIANCE), np.array([sigma2, nu2])
+    return Effects.of_influence(names, estimates, influence, clusters, clip, n_contrasts=0)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.nuisances import Clip, FloatArray, IntArray, Nuisances
 from cstonet.estimators.policy_tree import Tree, actions, best_tree
 from cstonet.estimators.pseudo_outcomes import arm_scores
@@ -114,13 +113,11 @@ def estimate_policy(nuisances: Nuisances, problem: PolicyProblem, *, clip: Clip)
     each = np.column_stack([received[:, None] - rewards, problem.sign * received])
     estimates = np.mean(weights[:, None] * each, axis=0)
     influence = weights[:, None] * (each - estimates)
-    return Effects(
-        names=(*(f"gain[{code}]" for code in range(nuisances.n_levels)), "value"),
+    return Effects.of_influence(
+        [*(f"gain[{code}]" for code in range(nuisances.n_levels)), "value"],
+        estimates,
+        influence,
+        nuisances.clusters,
+        clip,
         n_contrasts=nuisances.n_levels,
-        estimates=estimates,
-        covariance=influence_covariance(influence, nuisances.clusters),
-        influence=influence,
-        n_clipped=0,
-        clip=clip,
-        variance_kind="influence",
     )

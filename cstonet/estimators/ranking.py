@@ -24,7 +24,6 @@ import numpy as np
 from scipy.special import xlogy
 
 from cstonet.estimators.aipw import Effects
-from cstonet.estimators.clusters import influence_covariance
 from cstonet.estimators.nuisances import Clip, FloatArray, IntArray, Nuisances
 from cstonet.estimators.pseudo_outcomes import effect_scores
 
@@ -168,14 +167,10 @@ def estimate_toc(
         estimates.append(mean - everyone)
         moved = first * (scores - mean) / max(size, np.finfo(float).tiny)
         influence.append(moved - weights * (scores - everyone))
-    values = np.column_stack(influence)
-    return Effects(
-        names=("AUTOC", *(f"TOC[{share:g}]" for share in shares)),
-        n_contrasts=len(estimates),
-        estimates=np.array(estimates),
-        covariance=influence_covariance(values, nuisances.clusters),
-        influence=values,
-        n_clipped=0,
-        clip=clip,
-        variance_kind="influence",
+    return Effects.of_influence(
+        ["AUTOC", *(f"TOC[{share:g}]" for share in shares)],
+        np.array(estimates),
+        np.column_stack(influence),
+        nuisances.clusters,
+        clip,
     )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cstonet.plotting.style import COLOURS, COLUMN, LINE, band, canvas, label, legend_above, percent
+from cstonet.plotting.style import COLOURS, COLUMN, LINE, band, canvas, label, legend_above
+from cstonet.reporting.numbers import level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,10 +38,10 @@ def dose_response_curve(
         Where to draw; None: a new figure.
     """
     ax = canvas(ax, COLUMN, 2.6)
-    doses, level = table["dose"], percent(alpha)
+    doses, confidence = table["dose"], level(alpha)
     for limits, opacity, name in (
-        (("uniform_lower", "uniform_upper"), 0.15, f"{level} band"),
-        (("lower", "upper"), 0.3, f"{level} pointwise"),
+        (("uniform_lower", "uniform_upper"), 0.15, f"{confidence} band"),
+        (("lower", "upper"), 0.3, f"{confidence} pointwise"),
     ):
         lower, upper = (table[column] for column in limits)
         band(ax, doses, lower, upper, name=name, opacity=opacity)

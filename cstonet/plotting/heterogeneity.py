@@ -18,10 +18,10 @@ from cstonet.plotting.style import (
     label,
     legend_above,
     literal,
-    percent,
     reference_line,
     shortened,
 )
+from cstonet.reporting.numbers import level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def sorted_effects(
             shares,
             ranked["lower"],
             ranked["upper"],
-            name=f"{percent(alpha)} interval of a unit",
+            name=f"{level(alpha)} interval of a unit",
             colour=COLOURS[2],
             opacity=_CLOUD,
             rasterized=len(ranked) > _MOST_POINTS,
@@ -128,7 +128,7 @@ def effects_along(
         rasterized=True,
     )
     if "lower" in curve:
-        name_of_band = f"{percent(alpha)} pointwise"
+        name_of_band = f"{level(alpha)} pointwise"
         band(ax, curve["at"], curve["lower"], curve["upper"], name=name_of_band)
     ax.plot(curve["at"], curve["estimate"], color=COLOURS[0], linewidth=LINE, label="average")
     label(ax, x=name, y=what)
@@ -187,7 +187,7 @@ def _category_legend(ax: Axes, alpha: float | None) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    mean = "mean" if alpha is None else f"mean, {percent(alpha)} interval"
+    mean = "mean" if alpha is None else f"mean, {level(alpha)} interval"
     width = 0.0 if alpha is None else LINE
     legend_above(
         ax,
@@ -216,7 +216,7 @@ def targeting_curve(
     """
     ax = canvas(ax, COLUMN, 2.4)
     reference_line(ax, 0.0, vertical=False)
-    name_of_band = f"{percent(alpha)} pointwise"
+    name_of_band = f"{level(alpha)} pointwise"
     band(ax, table["share"], table["lower"], table["upper"], name=name_of_band)
     gain = "effect among these, less that of all"
     ax.plot(table["share"], table["estimate"], color=COLOURS[0], linewidth=LINE, label=gain)

@@ -256,8 +256,3 @@ def _columns_in(labels: Sequence[str], room: float) -> int:
         if sum(0.36 + 0.055 * letters for letters in widest) < room - 0.4:
             return columns
     return 1
-
-
-def percent(alpha: float) -> str:
-    """A confidence level in words, from one minus it."""
-    return f"{100 * (1 - alpha):g} %"

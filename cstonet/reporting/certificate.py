@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.estimators.nuisances import FloatArray
-from cstonet.reporting.numbers import count, plain, with_error
+from cstonet.reporting.numbers import count, level, plain, with_error
 from cstonet.reporting.printed import Printed
 
 if TYPE_CHECKING:
@@ -173,20 +173,20 @@ class Certificate(Printed):
     def verdict(self) -> str:
         """What the coverage says, in a sentence."""
         lower, upper = self.coverage_interval
-        level = f"{100 * (1 - self.alpha):g} %"
+        confidence = level(self.alpha)
         limits = f"(95 % limits {100 * lower:.1f} % to {100 * upper:.1f} %)"
         found = f"{self.draws['covered'].sum()} of {len(self.draws)} intervals cover the truth"
         if upper < 1 - self.alpha:
-            return f"{found} {limits}: {level} intervals are too short for data like these."
+            return f"{found} {limits}: {confidence} intervals are too short for data like these."
         if lower > 1 - self.alpha:
-            return f"{found} {limits}: {level} intervals are longer than they need be."
-        return f"{found} {limits}, which agrees with their level of {level}."
+            return f"{found} {limits}: {confidence} intervals are longer than they need be."
+        return f"{found} {limits}, which agrees with their level of {confidence}."
 
     def summary(self) -> CausalSummary:
         """Tables and notes, to print or to export: as_text, as_html, as_latex, as_csv."""
         from cstonet.reporting.tables import CausalSummary, Table, halves, table_with_headers
 
-        level = f"{100 * (1 - self.alpha):g} %"
+        confidence = level(self.alpha)
         drawn = count(len(self.draws) + len(self.refused))
         if self.refused:
             drawn += f" ({len(self.refused)} refused)"
@@ -203,7 +203,12 @@ class Certificate(Printed):
             title="Certificate: Twins of the Data with Known Effects",
         )
         found = [
-            _row(f"Coverage of {level} intervals", self.coverage, self.coverage_se, 1 - self.alpha),
+            _row(
+                f"Coverage of {confidence} intervals",
+                self.coverage,
+                self.coverage_se,
+                1 - self.alpha,
+            ),
             _row("Bias, in standard errors", self.bias_in_se, self.bias_in_se_error, 0),
             _row("Mean standard error / true spread", self.se_ratio, self.se_ratio_error, 1),
         ]

@@ -121,3 +121,8 @@ def probability(p: float) -> str:
 def share(value: float) -> str:
     """A share with two decimals; nothing but zero looks like zero."""
     return "<0.01" if 0 < value < 0.005 else f"{value:.2f}"
+
+
+def level(alpha: float) -> str:
+    """A confidence level in per cent, from one minus it."""
+    return f"{100 * (1 - alpha):g} %"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cstonet.reporting.numbers import with_errors
+from cstonet.reporting.numbers import level, with_errors
 from cstonet.reporting.sensitivity import Sensitivity
 from cstonet.reporting.tables import WIDTH, CausalSummary, Table, table_with_headers
 
@@ -50,7 +50,6 @@ def _benchmarks_table(answer: Sensitivity, limits: list[str]) -> Table:
 
 def sensitivity_methods(answer: Sensitivity) -> str:
     """How the bounds were found, in full: text for a paper's methods section."""
-    level = f"{100 * (1 - answer.effect.alpha):g} %"
     text = (
         f"Sensitivity of the {answer.effect.name} to omitted confounders was assessed by the "
         "bounds of Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022): an omitted "
@@ -59,8 +58,8 @@ def sensitivity_methods(answer: Sensitivity) -> str:
         "Riesz representer, R_Y the share of the outcome's residual variance that the "
         "confounder explains, and R_D the share of the long Riesz representer's variance that "
         "only it explains. The robustness value is the strength R_Y = R_D at which the bound "
-        f"reaches zero, RV(ci) that at which the {level} confidence bound does, in which the "
-        "error of S counts."
+        f"reaches zero, RV(ci) that at which the {level(answer.effect.alpha)} confidence bound "
+        "does, in which the error of S counts."
     )
     if answer.benchmarks_by == "refits":
         text += (
@@ -84,7 +83,7 @@ def sensitivity_methods(answer: Sensitivity) -> str:
 def _sentences(answer: Sensitivity) -> list[str]:
     """What the numbers say, in words."""
     effect = answer.effect
-    rv, level = answer.robustness_value, f"{100 * effect.alpha:g} %"
+    rv, significance = answer.robustness_value, f"{100 * effect.alpha:g} %"
     first = (
         f"To bring the {effect.name} to zero, an omitted confounder would have to explain "
         f"{100 * rv:.1f} % of what treatment and covariates leave of {answer.outcome} (R2(Y)) "
@@ -92,9 +91,9 @@ def _sentences(answer: Sensitivity) -> list[str]:
     )
     if answer.robustness_value_ci > 0:
         first += f"; {100 * answer.robustness_value_ci:.1f} % would take its significance at "
-        first += f"the {level} level."
+        first += f"the {significance} level."
     else:
-        first += f"; it is not significant at the {level} level to begin with."
+        first += f"; it is not significant at the {significance} level to begin with."
     sentences = [first, _about_benchmarks(answer)]
     if answer.risk_ratio is not None:
         sentences.append(
