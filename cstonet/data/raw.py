@@ -12,19 +12,20 @@ from numpy.typing import ArrayLike
 
 from cstonet.data.arrow import open_table
 from cstonet.data.caller import caller_stacklevel
-from cstonet.data.columns import as_frame, check_unique, unknown_column
+from cstonet.data.columns import as_frame, check_unique
 from cstonet.data.covariates import Source, array_to_frame
-from cstonet.data.formula import Formula, Selected, parse_formula, select_columns
+from cstonet.data.formula import Selected, parse_formula, select_columns
 from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import gap_advice
 from cstonet.data.lookup import Lookup
 from cstonet.data.matrix import is_sparse
 from cstonet.data.mediators import RawMediators, check_parts, named_columns
-from cstonet.data.partitions import PartitionedColumns, is_dask_frame
+from cstonet.data.opened import OpenedData
+from cstonet.data.partitions import PartitionedColumns
 from cstonet.data.received import Received
 from cstonet.data.sources import Gaps, Sources
 from cstonet.data.sparse import SparseColumns
-from cstonet.data.variables import Vector, expression_columns
+from cstonet.data.variables import Vector
 from cstonet.errors import (
     DataError,
     EmptyDataError,
@@ -100,17 +101,8 @@ class RawData:
             Or one of their children, each saying what to do.
         """
         parsed = parse_formula(formula)
-        spread = is_dask_frame(data)
-        table = None if spread else open_table(data)
-        if spread:
-            frame, columns = _roles(parsed, data, weights, cluster), data.columns
-        elif table is None:
-            frame = as_frame(data)
-            columns = frame.columns
-        else:
-            columns = table.columns
-            frame = table.frame(*_columns_read(parsed, columns, weights, cluster))
-        header = data._meta if spread else frame
+        opened = OpenedData.of(data, parsed, weights, cluster)
+        frame, header = opened.frame, opened.header
         _check_rows((len(frame), header.shape[1]))
         y = Vector.from_expression(parsed.outcome, frame)
         treat = Vector.from_expression(parsed.treatment, frame)
@@ -123,18 +115,15 @@ class RawData:
         check_parts(parsed, header)
         selected = select_columns(
             parsed.covariates,
-            columns,
+            opened.columns,
             outcome=y.columns,
             treatment=treat.columns,
             set_aside=(*aside, *named_columns(parsed.mediators, header)),
         )
-        if spread:
-            sources = _partitioned_sources(selected, data, frame.index)
-        else:
-            sources = Sources.select(frame, selected.columns, selected.inputs(columns))
+        sources = opened.sources(selected)
         mediators = None
         if parsed.mediators:
-            mediators = RawMediators.from_formula(parsed, frame, columns, y, treat, aside)
+            mediators = RawMediators.from_formula(parsed, frame, opened.columns, y, treat, aside)
         return cls(
             outcome=y,
             treatment=treat,
@@ -145,7 +134,7 @@ class RawData:
             source="frame",
             formula=formula,
             mediators=mediators,
-            lookup=None if spread else Lookup(frame if table is None else table),
+            lookup=opened.lookup,
             cluster=c,
         )
 
@@ -316,58 +305,6 @@ def _covariate_frame(
     frame = array_to_frame(X, names)
     check_unique(frame.columns)
     return frame, "array"
-
-
-def _roles(parsed: Formula, data: Any, *others: object) -> pd.DataFrame:
-    """Outcome, treatment, and columns such as weights, of a Dask DataFrame, brought here."""
-    if parsed.mediators:
-        raise NotAvailableError(
-            "Mediation is not available for a Dask DataFrame. Bring the columns that matter into "
-            "memory, with data[[...]].compute()."
-        )
-    roles = [parsed.outcome, parsed.treatment, *_named(others)]
-    for name in roles:
-        if name not in data.columns:
-            raise unknown_column(name, list(data.columns))
-    return as_frame(data[list(dict.fromkeys(roles))].compute())
-
-
-def _partitioned_sources(selected: Selected, data: Any, index: pd.Index) -> Sources:
-    """The covariates of a Dask DataFrame, where they are."""
-    if selected.terms:
-        raise NotAvailableError(
-            "Covariates of a Dask DataFrame are plain columns, or '.'. Compute other terms before "
-            "the fit, with data.assign(...)."
-        )
-    columns = PartitionedColumns.of_frame(data, selected.columns, index)
-    return Sources(columns, pd.DataFrame(index=index))
-
-
-def _columns_read(
-    parsed: Formula, columns: pd.Index, *others: object
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns that a formula reads: those that are covariates as they are, and the others."""
-    header = pd.DataFrame(columns=columns)
-    outcome = expression_columns(parsed.outcome, columns)
-    treatment = expression_columns(parsed.treatment, columns)
-    aside = _named(others)
-    between = named_columns(parsed.mediators, header)
-    selected = select_columns(
-        parsed.covariates,
-        columns,
-        outcome=outcome,
-        treatment=treatment,
-        set_aside=(*aside, *between),
-    )
-    own = selected.columns
-    if any(term.text == "." for term in parsed.mediators):
-        between = tuple(columns.drop([*outcome, *treatment, *aside, *own], errors="ignore"))
-    return own, (*outcome, *treatment, *aside, *selected.inputs(columns), *between)
-
-
-def _named(others: Sequence[object]) -> tuple[str, ...]:
-    """Those of other variables that are given as names of columns."""
-    return tuple(other for other in others if isinstance(other, str))
 
 
 def _check_rows(shape: tuple[int, int]) -> None:

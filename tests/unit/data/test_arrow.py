@@ -85,7 +85,7 @@ def test_only_the_columns_named_are_read(wide, tmp_path, monkeypatch):
         return table.batches(names, rows)
 
     spy = arrow.ArrowTable(table.schema, table.n, batches)
-    monkeypatch.setattr("cstonet.data.raw.open_table", lambda _: spy)
+    monkeypatch.setattr("cstonet.data.opened.open_table", lambda _: spy)
     CausalStoNet.from_formula("y ~ treat | a + np.log(k + 1)", "x", weights="flag")
     assert asked == [{"y", "treat", "a", "k", "flag"}]
 
