@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.data.columns import check_unique, is_number, listing, numbers, unknown_column
-from cstonet.errors import ColumnTypeError, NotAvailableError
+from cstonet.errors import ColumnTypeError, MissingPackageError, NotAvailableError
 
 Places = slice | NDArray[np.integer]
 
@@ -153,9 +154,17 @@ class PartitionedColumns:
         ------
         ColumnTypeError
             If a column holds no numbers.
+        MissingPackageError
+            If the package that talks to a cluster is not installed.
         SchedulerError
             If there is no cluster.
         """
+        if find_spec("distributed") is None:
+            raise MissingPackageError(
+                "data: a Dask DataFrame is fitted on the workers of a cluster, by the package "
+                "distributed, which is not installed. Install it with pip install 'cstonet[dask]', "
+                "or bring the data into memory with data.compute()."
+            )
         from cstonet.cluster_client import check_workers, connected_client
 
         check_unique(names)

@@ -9,7 +9,7 @@ import math
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from cstonet.errors import OptionError
 
@@ -51,7 +51,7 @@ def check_number(
     object.__setattr__(owner, name, int(value) if isinstance(value, Integral) else number)
 
 
-def is_real(value: object) -> bool:
+def is_real(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number that a float can hold; a truth value is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False

@@ -269,12 +269,12 @@ class TreatmentRules(HeterogeneousEffects):
 
 
 def _real(cost: object) -> float:
-    if not is_real(cost) or not np.isfinite(float(cost)):  # type: ignore[arg-type]
+    if not is_real(cost):
         raise OptionError(
             f"cost must be a number, in units of the outcome, or one for each level as a "
             f"dictionary; got {cost!r}."
         )
-    return float(cost)  # type: ignore[arg-type]
+    return float(cost)
 
 
 def _levels_of(tree: Tree, X: FloatArray, index: pd.Index, arms: Arms) -> pd.Series[Any]:
