@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cstonet as cs
-from cstonet.errors import NotAvailableError, OptionError
+from cstonet.errors import LengthMismatchError, NotAvailableError, OptionError
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -61,7 +61,7 @@ def test_predictions_average_over_treatments_or_take_them(fitted, data):
     np.testing.assert_array_equal(
         fitted.predict(X, treat), np.where(treat == 1, mu[:, 1], mu[:, 0])
     )
-    with pytest.raises(OptionError, match="treatment has 2 values"):
+    with pytest.raises(LengthMismatchError, match="one value per row"):
         fitted.predict(X, [0, 1])
 
 

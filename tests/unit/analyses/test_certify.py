@@ -163,7 +163,7 @@ def test_files_of_others_are_refused(known, tmp_path):
         known().certify(2, n_jobs=1, path=path)
     with pytest.raises(errors.FilePathError, match="There is no folder"):
         known().certify(2, n_jobs=1, path=tmp_path / "nowhere" / "draws.jsonl")
-    with pytest.raises(errors.OptionError, match="path must be that of a file"):
+    with pytest.raises(errors.FilePathError, match="is no path"):
         known().certify(2, n_jobs=1, path=3)
 
 
