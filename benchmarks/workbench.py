@@ -27,7 +27,7 @@ import numpy as np
 from common import RESULTS, Record, number_range
 from own import recipe_of
 from pages.workbench import FILE, workbench_tables
-from runner import append_missing, read_records
+from runner import append_missing, commit, read_records
 from workbench_data import DESIGNS, FORMULA, Draw, truths_of
 
 # Units of simulation 1, its covariates, and twins of each fit to it.
@@ -53,6 +53,7 @@ def run_one(case: WorkbenchCase) -> Record:
     """Fit one data set and ask; a failure is a result too."""
     warnings.simplefilter("ignore")
     record: Record = dict(zip(("group", "seed", "method", "recipe"), case.key, strict=True))
+    record["commit"] = commit()
     began = time.perf_counter()
     try:
         record["questions"] = SPECIAL.get(case.group, ask_design)(case)

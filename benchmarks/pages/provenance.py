@@ -34,7 +34,7 @@ QUESTIONS = {
 
 def is_own(record: Record) -> bool:
     """Whether a result is of a fit of the package: others have a version for a recipe."""
-    fitted = any(key in record for key in ("estimate", "effects", "error"))
+    fitted = any(key in record for key in ("estimate", "effects", "questions", "error"))
     return fitted and VERSION.fullmatch(record.get("recipe", "")) is None
 
 

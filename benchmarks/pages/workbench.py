@@ -32,6 +32,9 @@ band is to hold all of them, the share of data sets in which it does. Truths are
 population; of rows, their own expected effects. "Rejected" is the share of data sets in which the
 hypothesis that all effects are equal is rejected at 5 %. ± is one Monte-Carlo standard error: of a
 share that is always one or zero, that with two successes and two failures added.
+
+Of twins each data set is a fit whose twins were drawn a hundred times, so that one of them has a
+Monte-Carlo error of two points; "fresh data" is what their coverage should predict.
 """
 
 

@@ -143,7 +143,7 @@ def test_estimator_does_not_see_the_order_of_rows_or_the_names_of_arms(seed, dra
     rng = np.random.default_rng(seed)
     _, nuisances = draw_nuisances(200, rng, weighted=True)
     slopes = {"linear": rng.normal(size=(200, 2)), "found": np.array([1]), "ridge": 0.3}
-    nuisances = replace(nuisances, **slopes)
+    nuisances = replace(nuisances, **slopes, clusters=rng.integers(40, size=200))
     estimate = {"levels": (0, 1), "clip": 0.05, "variance": "paper"}
     plain = estimate_effects(nuisances, **estimate)
     order = rng.permutation(200)

@@ -81,7 +81,7 @@ def test_none_can_be_a_value(frame, options):
         ({"preset": "best"}, "Unknown preset 'best'. Choose one of calibrated, stonet, paper"),
         ({"progress": "bar"}, "progress must be None, True, False or a function"),
         ({"options": {"folds": 3}}, "options must be a FitOptions"),
-        ({"family": "poisson"}, "family='poisson' is not available"),
+        ({"family": "gamma"}, "family='gamma' is not available"),
         ({"missing": "impute"}, "missing='impute' is not available"),
         ({"fold": 3}, "Unknown option 'fold'. Did you mean 'folds'"),
         ({"dropout": 0.5}, "Unknown option 'dropout'. The options of a fit are: training, hidden"),

@@ -101,7 +101,7 @@ def test_predictions(fitted, mediated):
     np.testing.assert_allclose(outcomes[1] - outcomes[0], fitted.cate(new))
     with pytest.raises(NotAvailableError, match="fits without mediators only"):
         fitted.cate(new, intervals=0.95)
-    with pytest.raises(NotAvailableError, match="those of total effects"):
+    with pytest.raises(NotAvailableError, match="those of everyone"):
         fitted.gate("x1")
     assert fitted.propensity(new).between(0, 1).all()
     assert len(fitted.predict(new)) == 7
