@@ -15,7 +15,7 @@ from cstonet.cli.saved import add_predict, add_report
 from cstonet.cli.simulating import add_simulate
 from cstonet.errors import CStoNetError
 
-USAGE_ERROR, INTERRUPTED = 2, 130
+USAGE_ERROR = 2
 
 # Name, what it does in a line, and what adds its flags.
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -33,7 +33,7 @@ Each command has a --help of its own, with examples.
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the return value is the exit code of the process.
 
     Parameters
@@ -44,8 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0: done; 2: wrong words or data; 130: interrupted. A fault of the program itself ends with a
-        traceback and 1.
+        0: done; 2: wrong words or data. A fault of the program itself ends with a traceback and 1.
     """
     chosen = build_parser().parse_args(arguments)
     try:
@@ -59,9 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"cstonet: error: {error.filename}: {error.strerror}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        print("cstonet: interrupted", file=sys.stderr)
-        return INTERRUPTED
     return 0
 
 

@@ -112,7 +112,7 @@ class Heterogeneity:
         lines.append(_line("  AUTOC", [*rows[0], "", pvalue(autoc.pvalue)]))
         for share, cells in zip(shown["share"], rows[1:], strict=True):
             lines.append(_line(f"  first {100 * share:g} %", cells))
-        note = "P-values allow for what folds learn from each other; the intervals do not."
+        note = "z and P>z allow for what folds learn from each other; the intervals do not."
         return "\n".join([*lines, "", note, self._verdict()])
 
     def _verdict(self) -> str:

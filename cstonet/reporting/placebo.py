@@ -140,8 +140,12 @@ class Placebo(Printed):
                 f"intervals miss zero, where {expected:g} would on average; {blame}."
             )
         for check in self._of("outcome"):
-            found = "moves" if self._missed(check) else "does not move"
-            sentences.append(f"The treatment {found} {check.label.removeprefix('outcome ')}.")
+            name = check.label.removeprefix("outcome ")
+            sentences.append(
+                f"On {name!r}, which it cannot move, the treatment seems to have an effect."
+                if self._missed(check)
+                else f"On {name!r}, which it cannot move, the treatment shows no effect."
+            )
         for check in self._of("dropped"):
             fitted = self._fitted(check.effect.name)
             by = abs(check.effect.estimate - fitted.estimate)

@@ -199,11 +199,17 @@ def broken(name: str, width: int) -> list[str]:
             lines.append(indent + shorten(rest, room, tail=1 if rest.endswith("]") else 0))
             return lines
         # After a separator in the second half of the line, if there is one.
-        places = [k + 1 for k in range(room // 2, room) if rest[k] in _BREAKS]
+        places = [k + 1 for k in range(room // 2, room) if _breakable(rest, k)]
         end = places[-1] if places else room
         lines.append((indent + rest[:end]).rstrip())
         rest = rest[end:].lstrip()
     return [*lines, (" " * _INDENT if lines else "") + rest]
+
+
+def _breakable(name: str, place: int) -> bool:
+    """Whether a name may be broken after a character: not within a number such as -0.37."""
+    here, after = name[place], name[place + 1]
+    return here in _BREAKS and not (here in ".,-+" and after.isdigit())
 
 
 def halves(

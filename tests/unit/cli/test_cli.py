@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
+from cstonet.cli import INTERRUPTED, demo, main
 from cstonet.cli import commands as cli
-from cstonet.cli import demo
 from cstonet.cli.fitting import as_level
 from cstonet.cli.flags import parameter_docs
 from cstonet.cli.reading import read_data
@@ -33,7 +33,7 @@ def csv(tmp_path):
 
 
 def run(*words):
-    return cli.main([str(word) for word in words])
+    return main([str(word) for word in words])
 
 
 def test_demo_prints_summary_and_truth(capsys):
@@ -367,5 +367,15 @@ def test_module_and_interrupt_exit_codes(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(demo, "fit", interrupted)
-    assert run("demo", "--n", 50) == cli.INTERRUPTED
+    assert run("demo", "--n", 50) == INTERRUPTED
+    assert capsys.readouterr().err == "cstonet: interrupted\n"
+
+
+def test_interrupt_while_libraries_load_is_one_line(capsys, monkeypatch):
+    class Interrupted:
+        def __getattr__(self, _):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "cstonet.cli.commands", Interrupted())
+    assert main(["demo"]) == INTERRUPTED
     assert capsys.readouterr().err == "cstonet: interrupted\n"

@@ -15,7 +15,7 @@ SMALL = ["--hidden", "4,3", "--folds", "2", "--starts", "1", "--n-jobs", "1", "-
 def test_simulate_writes_data_and_truths(tmp_path, capsys, flags):
     data, truth = tmp_path / "data.csv", tmp_path / "truth.csv"
     words = ["simulate", "dose_curve", str(data), "--truth", str(truth), "--n", "60", "--p", "5"]
-    assert cli.main([*words, "--seed", "4", *flags]) == 0
+    assert cli.run([*words, "--seed", "4", *flags]) == 0
     simulation = cs.datasets.dose_curve(n=60, p=5, seed=4, heteroscedastic=bool(flags))
     pd.testing.assert_frame_equal(pd.read_csv(data), simulation.data)
     truths = pd.read_csv(truth)
@@ -31,5 +31,5 @@ def test_simulate_writes_data_and_truths(tmp_path, capsys, flags):
 def test_fit_prints_the_marginal_effect(tmp_path, capsys):
     file = tmp_path / "data.csv"
     cs.datasets.dose_curve(n=120, p=5, seed=3).data.to_csv(file, index=False)
-    assert cli.main(["fit", str(file), "y ~ dose | .", "--treatment", "continuous", *SMALL]) == 0
+    assert cli.run(["fit", str(file), "y ~ dose | .", "--treatment", "continuous", *SMALL]) == 0
     assert "AME" in capsys.readouterr().out

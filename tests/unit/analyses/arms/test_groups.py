@@ -21,6 +21,7 @@ from cstonet.errors import (
     OptionError,
     UnknownColumnError,
 )
+from cstonet.reporting.tables import broken
 
 N = 500
 
@@ -350,3 +351,8 @@ def test_clusters_are_in_all_of_them(data, fit_quickly):
     assert np.abs(off).min() > 0
     assert told.projection("age").bse.min() > 0
     assert told.cate(intervals=0.9).notna().all(axis=None)
+
+
+def test_long_conditions_are_not_broken_within_numbers():
+    lines = broken("-0.472 <= age < 0.37", 18)
+    assert lines == ["-0.472 <= age <", "  0.37"]
