@@ -74,6 +74,8 @@ def _freedom(parts: Sequence[Effects]) -> FloatArray | None:
 def _with_covariance(effects: Effects, clusters: IntArray | None) -> FloatArray:
     """Influence values (n, k) moved as little as gives them the covariance of the estimates."""
     moment = influence_covariance(effects.influence, clusters)
+    if np.array_equal(moment, effects.covariance):
+        return effects.influence  # whatever the units of the effects, which may differ by far
     root, inverse = _roots(moment)
     middle, _ = _roots(root @ effects.covariance @ root)
     moved: FloatArray = effects.influence @ (inverse @ middle @ inverse)

@@ -56,6 +56,10 @@ class JointTest:
         hypothesis : str
             What they say.
         """
+        covariance = matrix @ effects.covariance @ matrix.T
+        # In units of their errors: a slope of a covariate in millions has a tiny variance, too.
+        errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        matrix = matrix / np.where(errors > 0, errors, 1.0)[:, None]
         values, vectors = np.linalg.eigh(matrix @ effects.covariance @ matrix.T)
         there = values > _ZERO * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
         # Uncorrelated combinations of variance one; those without variance cannot be tested.

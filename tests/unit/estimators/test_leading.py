@@ -92,3 +92,15 @@ def test_the_covariance_is_how_estimates_vary_together(draw_nuisances):
     expected = claimed[0, 1] / np.sqrt(claimed[0, 0] * claimed[1, 1])
     assert abs(expected - correlation) < 4 * (1 - correlation**2) / np.sqrt(draws)
     assert 0.3 < correlation < 0.98
+
+
+def test_units_of_the_effects_do_not_matter(nuisances):
+    """Those that follow may be in units as far apart as a squared income and a squared weight."""
+    (att,), following = targets(nuisances, "ATT"), effects(nuisances, "influence")
+    units = np.array([1e12, 1.0, 1e-6])
+    influence = following.influence * units
+    scaled = replace(
+        following, influence=influence, covariance=influence.T @ influence / len(influence) ** 2
+    )
+    expected = att.influence.T @ influence / len(influence) ** 2
+    np.testing.assert_allclose(led_by([att], scaled).covariance[:1, 1:], expected, rtol=1e-12)

@@ -78,3 +78,16 @@ def test_no_hypothesis_is_no_test(effects):
     found = JointTest.of(effects, np.empty((0, 3)), "no slopes")
     assert found.df == 0
     assert np.isnan(found.pvalue)
+
+
+def test_units_of_the_estimates_do_not_matter(effects):
+    """A slope of a column in millions, beside one of an indicator, is tested as well."""
+    units = np.array([1.0, 1e-9, 1e7])
+    scaled = replace(
+        effects,
+        estimates=effects.estimates * units,
+        covariance=effects.covariance * np.outer(units, units),
+    )
+    plainly, found = (JointTest.of(one, np.eye(3), "none") for one in (effects, scaled))
+    assert found.df == plainly.df == 3
+    assert found.statistic == pytest.approx(plainly.statistic, rel=1e-9)

@@ -64,3 +64,10 @@ class TestLargestStudent:
     def test_one_alone(self):
         found = largest_quantile(np.array([[2.0]]), np.array([7.0]), 0.05, seed=1)
         np.testing.assert_allclose(found, stats.t.ppf(0.975, 7))
+
+
+def test_infinite_degrees_of_freedom_are_normal():
+    """As the means have where only an estimand that leads them rests on few units."""
+    covariance = np.diag([1.0, 4.0])
+    many = largest_quantile(covariance, np.full(2, np.inf), 0.05, seed=1)
+    assert many == largest_quantile(covariance, None, 0.05, seed=1)
