@@ -135,7 +135,8 @@ class Noise:
                 here = np.flatnonzero(arms == arm)
                 donors[here] = rng.choice(members, size=len(here), p=chance)
         else:
-            donors = _donors(self.clusters, np.concatenate(self.members), rng)
+            members, chances = np.concatenate(self.members), np.concatenate(self.chances)
+            donors = _donors(self.clusters, members, chances, rng)
         noise: FloatArray = own * self.studentised[donors]
         return noise
 
@@ -147,13 +148,26 @@ def _variance(residual: FloatArray, expected: FloatArray, weights: FloatArray) -
     return fit_dispersion(residual, features, weights, together).values
 
 
-def _donors(clusters: IntArray, members: IntArray, rng: np.random.Generator) -> IntArray:
-    """For every unit, one among `members` of a cluster that its own cluster has drawn; (n,)."""
+def _donors(
+    clusters: IntArray, members: IntArray, chances: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """For every unit, one among `members` of a cluster that its own cluster has drawn; (n,).
+
+    Clusters are drawn by the chances of their members, and these by their own: each member gives
+    with its chance, whatever the sizes of the clusters, so that noise has mean zero.
+    """
     _, own = np.unique(clusters, return_inverse=True)
-    members = members[np.argsort(own[members], kind="stable")]
-    giving, first, size = np.unique(own[members], return_index=True, return_counts=True)
-    drawn = rng.integers(len(giving), size=int(own.max()) + 1)[own]
-    donors: IntArray = members[first[drawn] + (rng.random(len(own)) * size[drawn]).astype(int)]
+    order = np.argsort(own[members], kind="stable")
+    members, ends = members[order], np.cumsum(chances[order])
+    last = np.append(np.flatnonzero(np.diff(own[members])), len(members) - 1)
+    upper = ends[last]
+    lower = np.append(0.0, upper[:-1])
+    drawn = np.searchsorted(upper, rng.random(int(own.max()) + 1) * upper[-1], side="right")[own]
+    place = lower[drawn] + rng.random(len(own)) * (upper - lower)[drawn]
+    first = np.append(0, last[:-1] + 1)
+    # Rounding must not lead into the next cluster.
+    places = np.clip(np.searchsorted(ends, place, side="right"), first[drawn], last[drawn])
+    donors: IntArray = members[places]
     return donors
 
 

@@ -274,3 +274,43 @@ def test_twins_with_doses():
     assert np.mean(truths) == pytest.approx(
         world.slope.mean(), abs=4 * world.slope.std() / np.sqrt(500 * 200)
     )
+
+
+# Clusters of different kinds ---------------------------------------------------------------------
+
+
+def test_noise_of_clusters_has_mean_zero_whatever_their_sizes():
+    """The large clusters have other residuals than the small ones."""
+    clusters = np.repeat(np.arange(40), [190] * 20 + [10] * 20)
+    rng = generator()
+    residual = np.where(clusters < 20, 1.0, -3.0) + rng.normal(size=4000)
+    weights = np.where(clusters % 2, 2.0, 0.5)
+    noise = Noise.of(residual, np.zeros((4000, 1)), ONE, weights, clusters=clusters)
+    means = np.array([noise.draw(ONE, rng)[::10].mean() for _ in range(400)])
+    assert means.mean() == pytest.approx(0, abs=4 * means.std() / 20)
+    squares = np.array([np.mean(noise.draw(ONE, rng) ** 2) for _ in range(400)])
+    expected = noise.spread[0, 0] ** 2
+    assert squares.mean() == pytest.approx(expected, abs=4 * squares.std() / 20)
+
+
+def test_treated_clusters_stay_whole_where_propensities_differ_within(make_results):
+    results = make_results(n=400)
+    clusters = np.arange(400) // 20
+    whole = (clusters % 2).astype(np.int64)
+    p = generator().uniform(0.1, 0.9, size=400)
+    results.nuisances = replace(
+        results.nuisances,
+        clusters=clusters,
+        treatment=whole,
+        propensity=np.column_stack([1 - p, p]),
+        weights=np.where(clusters == 3, 0.0, 1.0 + np.arange(400) % 3),
+    )
+    results.design = replace(
+        results.design, treatment=replace(results.design.treatment, codes=whole)
+    )
+    world = ArmsWorld.of(results)
+    codes = world.twin(generator()).design.treatment.codes.reshape(20, 20)
+    assert (codes == codes[:, :1]).all()
+    weights = results.nuisances.weights
+    assert world.propensity[0, 1] == pytest.approx(np.average(p[:20], weights=weights[:20]))
+    assert world.propensity[60, 1] == pytest.approx(p[60:80].mean())
