@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from cstonet.estimators.clusters import influence_covariance
+from cstonet.estimators.clusters import cluster_freedom, influence_covariance
 from cstonet.estimators.linear_terms import linear_terms
 from cstonet.estimators.nuisances import (
     Clip,
@@ -88,6 +88,7 @@ class Effects:
         clip: Clip,
         *,
         n_contrasts: int | None = None,
+        counted: FloatArray | None = None,
     ) -> Effects:
         """Estimates whose covariance is that of their influence values.
 
@@ -99,6 +100,9 @@ class Effects:
             Codes of the clusters that units belong to.
         n_contrasts : int, optional
             How many of them are contrasts; by default all.
+        counted : (n, k) float64, optional
+            How much every unit counts in each: where clusters are few, their degrees of freedom
+            follow.
         """
         return cls(
             names=tuple(names),
@@ -109,6 +113,7 @@ class Effects:
             n_clipped=0,
             clip=clip,
             variance_kind="influence",
+            freedom=None if counted is None else cluster_freedom(counted, clusters),
         )
 
     @property

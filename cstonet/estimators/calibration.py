@@ -69,4 +69,7 @@ def estimate_calibration(nuisances: Nuisances, contrast: tuple[int, int], *, cli
         estimates[1] = slope
         influence[:, 1] = weights * direction * (centred - slope * direction) / information
     names = "mean", "differential"
-    return Effects.of_influence(names, estimates, influence, nuisances.clusters, clip)
+    counted = np.column_stack([weights, weights])
+    return Effects.of_influence(
+        names, estimates, influence, nuisances.clusters, clip, counted=counted
+    )

@@ -77,14 +77,14 @@ def fold_statistics(
     products *= within_folds(scores, weights, fold)
     statistics = []
     for label in np.unique(fold):
-        own = fold == label
+        own = (fold == label) & (weights > 0)
         groups = None if clusters is None else clusters[own]
-        sums = cluster_sums(products[own, None], groups)[:, 0]
-        count = int(np.count_nonzero(weights[own])) if groups is None else len(sums)
-        variance = small_sample_factor(groups) * float(sums @ sums)
-        if count < 2 or variance <= 0:
+        sums = cluster_sums(products[own, None], groups)[:, 0] if own.any() else np.empty(0)
+        variance = float(sums @ sums)
+        if len(sums) < 2 or variance <= 0:
             continue
-        statistics.append(_normal(float(sums.sum()) / math.sqrt(variance), count - 1))
+        variance *= small_sample_factor(groups)
+        statistics.append(_normal(float(sums.sum()) / math.sqrt(variance), len(sums) - 1))
     return np.array(statistics)
 
 

@@ -131,6 +131,7 @@ class MediationEffects:
         total, _, indirect = self.effects.estimates
         share = indirect / total if total != 0 else np.nan
         gradient = np.array([-share, 0.0, 1.0]) / (total if total != 0 else np.nan)
+        freedom = self.effects.freedom
         return dataclasses.replace(
             self.effects,
             names=(PROPORTION,),
@@ -138,6 +139,7 @@ class MediationEffects:
             estimates=np.array([share]),
             covariance=np.atleast_2d(gradient @ self.effects.covariance @ gradient),
             influence=self.effects.influence @ gradient[:, None],
+            freedom=None if freedom is None else freedom.min(keepdims=True),
         )
 
     def over_repetitions(self, singles: Sequence[MediationEffects]) -> MediationEffects:

@@ -120,4 +120,5 @@ def estimate_policy(nuisances: Nuisances, problem: PolicyProblem, *, clip: Clip)
         nuisances.clusters,
         clip,
         n_contrasts=nuisances.n_levels,
+        counted=np.repeat(weights[:, None], len(estimates), axis=1),
     )

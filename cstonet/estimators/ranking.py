@@ -159,7 +159,7 @@ def estimate_toc(
     places = Places.of(nuisances.mu[:, b] - nuisances.mu[:, a], weights, nuisances.fold)
     everyone = float(np.mean(weights * scores))
     estimates = [float(np.mean(weights * places.log_weights() * scores))]
-    influence = [autoc_influence(scores, weights, places)]
+    influence, counted = [autoc_influence(scores, weights, places)], [weights]
     for share in shares:
         first = weights * places.among_first(share)
         size = float(np.mean(first))
@@ -167,10 +167,12 @@ def estimate_toc(
         estimates.append(mean - everyone)
         moved = first * (scores - mean) / max(size, np.finfo(float).tiny)
         influence.append(moved - weights * (scores - everyone))
+        counted.append(first)
     return Effects.of_influence(
         ["AUTOC", *(f"TOC[{share:g}]" for share in shares)],
         np.array(estimates),
         np.column_stack(influence),
         nuisances.clusters,
         clip,
+        counted=np.column_stack(counted),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 
 from cstonet.estimators import Effects
 from cstonet.estimators.heterogeneity_test import OneSidedTest
@@ -69,7 +69,9 @@ class Heterogeneity:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = float(calibration.estimates[0] / calibration.standard_errors[0])
         coefficients["statistic"] = [z, tests[0].statistic]
-        mean = float(ndtr(-z)) if np.isfinite(z) else 1.0
+        few = calibration.freedom
+        tail = float(ndtr(-z) if few is None else stdtr(few[0], -z))
+        mean = tail if np.isfinite(z) else 1.0
         coefficients["pvalue"] = [mean, tests[0].pvalue]
         curve = _table(ranking, alpha)
         estimate, se, lower, upper = map(float, curve.iloc[0])

@@ -95,9 +95,11 @@ class HeterogeneousEffects(ArmsEffects):
         repetition are not the same.
         """
         singles = [one.effects(estimate) for one in self._single_fits()]
+        between = [one.between for one in singles if one.between is not None]
         mean = dataclasses.replace(
             singles[0],
             estimates=np.mean([one.estimates for one in singles], axis=0),
             influence=np.mean([one.influence for one in singles], axis=0),
+            between=np.mean(between, axis=0) if between else None,
         )
         return effects_over_repetitions(mean, singles)

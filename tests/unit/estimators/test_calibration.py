@@ -157,3 +157,23 @@ def test_within_folds_has_mean_zero_in_each():
     centred = within_folds(values, weights, fold)
     for k in range(2, 6):
         assert (weights * centred)[fold == k].sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_clusters_of_weight_zero_do_not_count(draw_nuisances):
+    _, nuisances = draw_nuisances(120, np.random.default_rng(5))
+    scores, direction = effect_scores(nuisances, (1, 0), 0.01), nuisances.mu[:, 1]
+    clusters = np.arange(120) // 4
+    fold, weights = clusters % 2, np.where(clusters < 20, 1.0, 0.0)
+    some = clusters < 20
+    expected = fold_statistics(
+        scores[some], direction[some], weights[some], fold[some], clusters[some]
+    )
+    got = fold_statistics(scores, direction, weights, fold, clusters)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_few_clusters_have_few_degrees_of_freedom(draw_nuisances):
+    _, nuisances = draw_nuisances(120, np.random.default_rng(5))
+    few = replace(nuisances, clusters=np.arange(120) % 12)
+    np.testing.assert_allclose(estimate_calibration(few, (1, 0), clip=0.01).freedom, 11)
+    assert estimate_calibration(nuisances, (1, 0), clip=0.01).freedom is None

@@ -159,6 +159,15 @@ def test_proportion_by_the_delta_method(simulation):
     assert not estimated.uncertain_total
 
 
+def test_proportion_has_one_number_of_degrees_of_freedom(simulation):
+    nuisances = simulation.nuisances()
+    few = replace(nuisances, clusters=np.arange(len(nuisances.y)) % 12)
+    estimated = estimate_mediation(few, clip=0.01)
+    freedom = estimated.proportion().freedom
+    assert freedom.shape == (1,)
+    assert freedom[0] == estimated.effects.freedom.min() < 12
+
+
 def test_covariance_over_repetitions(simulation):
     nuisances = simulation.nuisances()
     rng = np.random.default_rng(0)

@@ -152,3 +152,11 @@ def test_out_of_fold_values_are_not_too_good():
         gains[draw], errors[draw] = effects.estimates[2], effects.standard_errors[2]
     assert abs(gains.mean()) < 3 * gains.std() / np.sqrt(200)
     assert np.mean(gains > 1.645 * errors) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_few_clusters_have_few_degrees_of_freedom(draw_nuisances):
+    X, nuisances = draw_nuisances(120, np.random.default_rng(5))
+    problem = PolicyProblem(X, [cut_points(column) for column in X.T], 1, np.zeros(2))
+    few = replace(nuisances, clusters=np.arange(120) % 12)
+    np.testing.assert_allclose(estimate_policy(few, problem, clip=0.01).freedom, np.full(3, 11.0))
+    assert estimate_policy(nuisances, problem, clip=0.01).freedom is None

@@ -104,3 +104,13 @@ def test_nothing_varies(draw_nuisances):
     effects = estimate_toc(flat, (1, 0), clip=0.01, shares=(0.2, 0.5))
     np.testing.assert_allclose(effects.estimates, 0.0, atol=1e-12)
     assert np.isfinite(effects.covariance).all()
+
+
+def test_few_clusters_have_few_degrees_of_freedom(draw_nuisances):
+    _, nuisances = draw_nuisances(120, np.random.default_rng(5))
+    few = replace(nuisances, clusters=np.arange(120) % 12)
+    freedom = estimate_toc(few, (1, 0), clip=0.01, shares=(0.1, 1.0)).freedom
+    np.testing.assert_allclose(freedom[[0, 2]], 11)
+    # The first tenth has units of some of the clusters.
+    assert 1 <= freedom[1] < 11
+    assert estimate_toc(nuisances, (1, 0), clip=0.01, shares=(1.0,)).freedom is None

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.errors import NotAvailableError, OptionError
-from cstonet.estimators import CrossFit
+from cstonet.estimators import CrossFit, Imputations
 from cstonet.estimators.calibration import estimate_calibration
 from cstonet.estimators.heterogeneity_test import (
     autoc_statistics,
@@ -108,3 +109,29 @@ def test_impossible_arguments(make_results):
         results.heterogeneity(alpha=2)
     with pytest.raises(OptionError, match="contrast"):
         results.heterogeneity(contrast=(1, 1))
+
+
+def test_few_clusters_are_compared_with_student(make_results):
+    results = make_results(n=120)
+    few = replace(results.nuisances, clusters=np.arange(120) % 6)
+    table = with_nuisances(results, few).heterogeneity().calibration
+    row = table.loc["mean"]
+    assert row["pvalue"] == pytest.approx(t.sf(row["statistic"], 5), rel=1e-9)
+    assert row["upper"] - row["estimate"] == pytest.approx(t.ppf(0.975, 5) * row["se"], rel=1e-9)
+
+
+def test_imputations_count_alike_in_all_repetitions(make_results):
+    """The order of the repetitions does not matter, nor which of them imputations move most."""
+    results, rng = make_results(n=300), np.random.default_rng(2)
+    rows, one = np.arange(60), results.nuisances
+    each = []
+    for spread in (0.1, 1.0):
+        mu = one.mu[rows] + rng.normal(0, spread, (4, 60, 2))
+        p = np.broadcast_to(one.propensity[rows], mu.shape)
+        each.append(CrossFit(one, Imputations(rows, mu, p, np.zeros((0, 4), np.float32))))
+    errors = []
+    for repetitions in (each, each[::-1]):
+        overlap = results._cross_fits.overlap
+        results._cross_fits = ArmsNuisances(each[0], tuple(repetitions), overlap)
+        errors.append(results.heterogeneity().calibration["se"].to_numpy())
+    np.testing.assert_allclose(errors[0], errors[1], rtol=1e-12)
