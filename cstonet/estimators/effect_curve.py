@@ -18,10 +18,11 @@ _KNOTS = (0.05, 0.35, 0.65, 0.95)
 def knots_of(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Knots of a curve along values (n,), those of units that count: two to four, shape (K,).
 
-    The values must not all be the same.
+    The values must not all be the same. Knots are among them: between values that are few, there
+    would be more coefficients than values to tell them from.
     """
     counted = values[weights > 0]
-    knots: FloatArray = np.unique(np.quantile(counted, _KNOTS))
+    knots: FloatArray = np.unique(np.quantile(counted, _KNOTS, method="inverted_cdf"))
     # Where nearly all values are one, a line is all that can be told.
     ends: FloatArray = np.array([counted.min(), counted.max()], dtype=np.float64)
     return knots if len(knots) > 1 else ends

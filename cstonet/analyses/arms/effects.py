@@ -211,15 +211,17 @@ class ArmsEffects(ComparedArms):
     def _part(self, name: str, contrast: tuple[int, int], where: object) -> _Part:
         """The units that an effect is asked of, if both arms have enough of them."""
         mask = self._chosen(where)
-        codes = self.nuisances.treatment[mask]
+        counts = mask & (self.nuisances.unit_weights > 0)
+        if not counts.any():
+            raise OptionError("where= chooses only units of weight zero.")
+        codes = self.nuisances.treatment[counts]
         sizes = np.bincount(codes, minlength=len(self.arms.levels))
         if min(sizes[list(contrast)]) < FEWEST_UNITS:
             raise NotAvailableError(
-                f"only {min(sizes[list(contrast)])} of the {mask.sum()} units that where= chooses "
-                f"are in one of the arms of {name}: at least {FEWEST_UNITS} are needed in each."
+                f"only {min(sizes[list(contrast)])} of the {counts.sum()} units that where= "
+                f"chooses are in one of the arms of {name}: at least {FEWEST_UNITS} are needed in "
+                "each."
             )
-        if not self.nuisances.unit_weights[mask].any():
-            raise OptionError("where= chooses only units of weight zero.")
         clip, some = self.effects.clip, self.nuisances.among(mask)
         if self.plan.clip_by_share:
             clip = tuple(float(SHARE_CLIP * share) for share in some.shares)

@@ -14,7 +14,13 @@ from pandas.api import types as pdt
 from cstonet.data.columns import is_number
 from cstonet.data.conditions import Variables, in_condition
 from cstonet.data.lookup import one_per_unit
-from cstonet.errors import ColumnTypeError, LengthMismatchError, MissingValuesError, OptionError
+from cstonet.errors import (
+    ColumnTypeError,
+    LengthMismatchError,
+    MissingValuesError,
+    NotAvailableError,
+    OptionError,
+)
 from cstonet.reporting.numbers import exact
 
 # A number of quantile groups, or the numbers at which to cut.
@@ -100,6 +106,8 @@ def _values(by: Any, variables: Variables) -> pd.Series:
         )
     if values.name is None:
         values = values.rename("group")
+    if str(values.name) in variables.forbidden:
+        raise NotAvailableError(f"by: {variables.forbidden[str(values.name)]}")
     gaps = int(values.isna().sum())
     if gaps:
         raise MissingValuesError(

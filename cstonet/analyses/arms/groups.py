@@ -155,7 +155,8 @@ class Groups(ArmsEffects):
     def _group_sizes(self, groups: Grouping, contrast: tuple[int, int]) -> IntArray:
         """Units of each group in each arm, (G, L), enough of them where it matters."""
         levels = self.arms.levels
-        inside = groups.codes >= 0
+        # Units of weight zero have no part in any effect.
+        inside = (groups.codes >= 0) & (self.nuisances.unit_weights > 0)
         sizes = np.zeros((len(groups.labels), len(levels)), dtype=np.int64)
         np.add.at(sizes, (groups.codes[inside], self.nuisances.treatment[inside]), 1)
         for label, own in zip(groups.labels, sizes, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from cstonet.estimators.effect_curve import knots_of, smooth, spline_basis
 
@@ -45,3 +46,10 @@ def test_knots_are_quantiles_of_units_that_count():
     )
     few = np.repeat([0.0, 1.0], [97, 3])
     np.testing.assert_array_equal(knots_of(few, np.ones(100)), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("ones", [35, 65, 95, 5])
+def test_knots_of_few_values_are_these(ones):
+    """A quantile between them would be a third knot of two values."""
+    values = np.repeat([0.0, 1.0], [100 - ones, ones])
+    np.testing.assert_array_equal(knots_of(values, np.ones(100)), [0.0, 1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -356,3 +357,25 @@ def test_clusters_are_in_all_of_them(data, fit_quickly):
 def test_long_conditions_are_not_broken_within_numbers():
     lines = broken("-0.472 <= age < 0.37", 18)
     assert lines == ["-0.472 <= age <", "  0.37"]
+
+
+# Units of weight zero, and the outcome as labels ------------------------------------------
+
+
+def test_an_arm_of_weight_zero_has_no_effect(make_results):
+    """Nobody that counts was treated there: neither a group's effect nor that of its treated."""
+    results = make_results(n=400)
+    first = np.arange(400) < 200
+    weights = np.where(first & (results.nuisances.treatment == 1), 0.0, 1.0)
+    results.nuisances = replace(results.nuisances, weights=weights)
+    for name in ("ATE", "ATT"):
+        with pytest.raises(NotAvailableError, match="only 0 of the"):
+            results.effect(name, where=first)
+    with pytest.raises(NotAvailableError, match="has 0 of its"):
+        results.gate(first)
+
+
+def test_the_outcome_is_no_group_as_a_column_either(results, data):
+    for column in ("y", "treat"):
+        with pytest.raises(NotAvailableError, match=f"'{column}' is the"):
+            results.gate(data[column] > data[column].mean())
