@@ -31,7 +31,7 @@ _MOST_ROWS = 20
 _LIBRARIES = ("cstonet", "numpy", "scipy", "pandas", "patsy", "statsmodels")
 
 
-def report(results: CausalResults, alpha: float = 0.05) -> str:
+def report(results: CausalResults, alpha: float = 0.05, groups: Any = None) -> str:
     """The page as HTML text, with styles and pictures inside.
 
     Parameters
@@ -40,12 +40,15 @@ def report(results: CausalResults, alpha: float = 0.05) -> str:
         The fit.
     alpha : float
         One minus the confidence level.
+    groups : GroupEffects, optional
+        Effects by group, for a section of their own.
     """
-    sections = [
-        html.Section(title, parts)
-        for title, make in _SECTIONS.items()
-        if (parts := list(make(results, alpha)))
-    ]
+    sections = []
+    for title, make in _SECTIONS.items():
+        if title == _GROUPS_BEFORE and groups is not None:
+            sections.append(html.Section("Groups", list(_groups(results, groups))))
+        if parts := list(make(results, alpha)):
+            sections.append(html.Section(title, parts))
     design = results.design
     lead = "; ".join(str(results.effect(name, alpha=alpha)) for name in results._shown())
     title = f"Effect of {design.treatment_name} on {design.outcome_name}"
@@ -95,6 +98,13 @@ def _selection(results: CausalResults, alpha: float) -> Parts:
     )
 
 
+def _groups(results: CausalResults, groups: Any) -> Parts:
+    yield from _text(lambda: groups)
+    plot = results.plot
+    caption = "Effects by group: thick, the interval of each; thin, those of all together."
+    yield from _picture(lambda: plot.effects(groups=groups), caption)
+
+
 def _heterogeneity(results: CausalResults, alpha: float) -> Parts:
     yield from _text(lambda: results.heterogeneity(alpha=alpha))
     plot = results.plot
@@ -141,6 +151,9 @@ _SECTIONS: dict[str, Callable[[CausalResults, float], Parts]] = {
     "Methods": _methods,
     "How it was made": _how,
 }
+
+# The section that effects by group come before, if there are any.
+_GROUPS_BEFORE = "Heterogeneity"
 
 
 @contextmanager

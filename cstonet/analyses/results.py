@@ -255,7 +255,13 @@ class CausalResults(Exported, ABC):
         software version and seed, a paragraph each.
         """
 
-    def report(self, path: str | PathLike[str] | None = None, *, alpha: float = 0.05) -> str:
+    def report(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        by: Any = None,
+        alpha: float = 0.05,
+    ) -> str:
         """One page of HTML: summary, overlap, balance, selection, heterogeneity, sensitivity, how.
 
         Styles and pictures are inside, so that the page can be sent as it is; it loads nothing.
@@ -265,6 +271,8 @@ class CausalResults(Exported, ABC):
         ----------
         path : path, optional
             File to write.
+        by : optional
+            Also effects by group: what ``gate`` takes.
         alpha : float
             One minus the confidence level.
 
@@ -284,7 +292,7 @@ class CausalResults(Exported, ABC):
         place = None if path is None else as_path(path)
         if place is not None:
             check_place(place)
-        text = report(self, alpha)
+        text = report(self, alpha, None if by is None else self.gate(by, alpha=alpha))
         if place is not None:
             write_text(place, text)
         return text

@@ -135,9 +135,10 @@ def chosen(where: Any, variables: Variables) -> Mask:
     """
     n = variables.n
     if isinstance(where, str):
-        if not where.strip():
+        if where and not where.strip():
             raise OptionError(f"where is blank; {_HELP}. Leave it out for all units.")
-        mask = holds(where, variables)
+        # No text at all is the condition of a support that is everyone.
+        mask = holds(where, variables) if where else np.ones(n, dtype=bool)
     else:
         values = one_per_unit(where, n, variables.kept, variables.index, "where")
         if values is None or not pdt.is_bool_dtype(values.dtype) or values.isna().any():

@@ -138,4 +138,5 @@ def _column(values: pd.Series) -> list[str]:
     sizes = values[np.isfinite(values)].abs()
     largest = float(sizes.max()) if len(sizes) else 0.0
     decimals = 0 if largest == 0 else max(0, _DIGITS - 1 - math.floor(math.log10(largest)))
-    return ["" if pd.isna(value) else f"{value:.{decimals}f}" for value in values]
+    # Rounded before it is written, and nothing negative about zero.
+    return ["" if pd.isna(v) else f"{round(v, decimals) + 0.0:.{decimals}f}" for v in values]

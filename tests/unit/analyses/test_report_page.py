@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet.errors import FilePathError
+from cstonet.errors import FilePathError, UnknownColumnError
 
 pytest.importorskip("matplotlib")
 
@@ -77,6 +77,17 @@ def test_the_page_has_all_sections_and_is_well_formed(read):
     targets = {attributes["href"] for tag, attributes in read.tags if tag == "a"}
     anchors = {f"#{attributes['id']}" for tag, attributes in read.tags if tag == "section"}
     assert targets == anchors
+
+
+def test_groups_have_a_section_on_request(results):
+    reader = Reader()
+    sides = np.where(results.design.X[:, 1] > 0, "right side", "left side")
+    page = results.report(by=sides)
+    reader.feed(page)
+    assert reader.headings.index("Groups") == reader.headings.index("Heterogeneity") - 1
+    assert "right side" in page
+    with pytest.raises(UnknownColumnError):
+        results.report(by="nowhere")
 
 
 def test_nothing_is_loaded_from_elsewhere(read, page):
