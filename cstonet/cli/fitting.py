@@ -205,7 +205,7 @@ def model_of(chosen: argparse.Namespace) -> CausalStoNet:
     """The model that the words describe."""
     return CausalStoNet.from_formula(
         chosen.formula,
-        read_data(chosen.file),
+        read_data(chosen.file, notes=not getattr(chosen, "quiet", False)),
         family=chosen.family,
         treatment=chosen.treatment,
         reference=as_level(chosen.reference),

@@ -30,7 +30,7 @@ _SAMPLE_BYTES, _SAMPLE_LINES = 2**16, 20
 _DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"^[+-]?\d*{mark}\d+$") for mark in (",", r"\."))
 
 
-def read_data(path: Path | str) -> Any:
+def read_data(path: Path | str, *, notes: bool = True) -> Any:
     """The data that a word of the command line names.
 
     Parameters
@@ -38,6 +38,8 @@ def read_data(path: Path | str) -> Any:
     path
         A file of comma-separated values, perhaps compressed; a Parquet or Arrow file; or ``-`` for
         either of them on standard input.
+    notes
+        Whether to say on standard error what was recognised.
 
     Returns
     -------
@@ -53,13 +55,13 @@ def read_data(path: Path | str) -> Any:
         content = sys.stdin.buffer.read()
         if content.startswith(_MAGIC):
             return _parquet(content)
-        return _read_csv(content, io.BytesIO(content), "standard input")
+        return _read_csv(content, io.BytesIO(content), "standard input", notes)
     path = Path(path)
     if path.suffix.lower() in _TABLES:
         with path.open("rb"):  # one that is not there, or not readable, is no table either
             return path
     with _OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
-        return _read_csv(_sample_of(file, path), path, str(path))
+        return _read_csv(_sample_of(file, path), path, str(path), notes)
 
 
 def _parquet(content: bytes) -> Any:
@@ -83,7 +85,7 @@ def _sample_of(file: IO[bytes], path: Path) -> bytes:
         raise DataError(f"{path} cannot be decompressed: {error}.") from None
 
 
-def _read_csv(beginning: bytes, source: Any, name: str) -> pd.DataFrame:
+def _read_csv(beginning: bytes, source: Any, name: str, notes: bool) -> pd.DataFrame:
     """The frame in a file of separated values.
 
     Parameters
@@ -94,6 +96,8 @@ def _read_csv(beginning: bytes, source: Any, name: str) -> pd.DataFrame:
         What pandas reads.
     name
         What to call it in messages.
+    notes
+        Whether to say what was recognised.
     """
     lines = beginning.decode("utf-8", errors="replace").splitlines()
     if len(beginning) >= _SAMPLE_BYTES:
@@ -109,7 +113,7 @@ def _read_csv(beginning: bytes, source: Any, name: str) -> pd.DataFrame:
         raise EmptyDataError(_unreadable(name, separator, "it is empty")) from None
     except (pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
         raise DataError(_unreadable(name, separator, str(error).strip())) from None
-    if separator != ",":
+    if notes and separator != ",":
         marks = " and decimal commas" if decimal == "," else ""
         print(
             f"cstonet: note: {name} is read with {_SEPARATORS[separator]} between its columns"

@@ -106,6 +106,7 @@ def test_json_and_silence(csv, capsys):
     content = json.loads(capsys.readouterr().out)
     assert content["fit"]["nobs"] == 120
     assert content["effects"][0]["term"] == "ATE"
+    csv.write_text(csv.read_text().replace(",", ";"))
     assert run("fit", csv, "y ~ treat | .", *SMALL, "--quiet") == 0
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
