@@ -123,5 +123,4 @@ class Recipe:
             runtime = time.perf_counter() - began
             results = analysis.results(design, plan, trained, nuisances, estimates, runtime)
         results.recipe = self
-        results.call = self.call.text(seed)
         return results

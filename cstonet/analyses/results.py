@@ -97,8 +97,6 @@ class CausalResults(Exported, ABC):
         Number of supports behind its counts.
     recipe : Recipe or None
         How the fit was asked for, to do it again on other data; None if nobody knows.
-    call : str or None
-        The Python call that made it.
     """
 
     # Names that other analyses' results have, and what to use here instead.
@@ -120,7 +118,6 @@ class CausalResults(Exported, ABC):
         self.runtime = record.runtime
         self.version = record.version
         self.recipe: Recipe | None = None
-        self.call: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that are not there: who looks for another analysis' is told where to go.
@@ -138,6 +135,11 @@ class CausalResults(Exported, ABC):
     def in_memory(self) -> bool:
         """Whether the covariates were in memory, not on the workers of a cluster."""
         return not is_partitioned(self.design.X)
+
+    @property
+    def call(self) -> str | None:
+        """The Python call that made the fit; None if nobody knows."""
+        return None if self.recipe is None else self.recipe.call.text(self.plan.seed)
 
     @property
     def influence(self) -> pd.DataFrame:
