@@ -134,7 +134,7 @@ class Exported(EffectInference):
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
-        return {"vcov_type": "influence function", "clustervar": None}
+        return {"vcov_type": "influence function", "clustervar": self.design.cluster_name}
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:

@@ -274,7 +274,7 @@ class CausalResults(Exported, ABC):
         path : path, optional
             File to write.
         by : optional
-            Also effects by group: what ``gate`` takes.
+            Also effects by group: what ``gate`` takes, or what it answered.
         alpha : float
             One minus the confidence level.
 
@@ -289,12 +289,14 @@ class CausalResults(Exported, ABC):
             If the path cannot be written to.
         """
         from cstonet.analyses.report import report
+        from cstonet.reporting.groups import GroupEffects
 
         check_alpha(alpha)
         place = None if path is None else as_path(path)
         if place is not None:
             check_place(place)
-        text = report(self, alpha, None if by is None else self.gate(by, alpha=alpha))
+        known = by is None or isinstance(by, GroupEffects)
+        text = report(self, alpha, by if known else self.gate(by, alpha=alpha))
         if place is not None:
             write_text(place, text)
         return text

@@ -170,7 +170,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
     if chosen.save is not None:
         results.save(chosen.save, with_data=chosen.with_data)
     if chosen.report is not None:
-        results.report(chosen.report, by=chosen.by, alpha=chosen.alpha)
+        results.report(chosen.report, by=groups, alpha=chosen.alpha)
 
 
 def plan_file(chosen: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +60,7 @@ def write_tables(results: CausalResults, tables: list[Path], alpha: float) -> No
 
 def as_json(results: CausalResults, alpha: float, groups: Any = None) -> str:
     """The results as JSON text, with effects by group if there are any."""
-    content = json.loads(results.to_json(alpha))
+    content = results.to_dict(alpha)
     if groups is not None:
         content["groups"] = plain(groups.table.rename_axis("group").reset_index())
     return to_json(content, indent=2)

@@ -113,12 +113,7 @@ class ComparedArms(CausalResults):
             raise OptionError("simultaneous is about intervals: give their level, intervals=0.95.")
         pairs = None if contrast is None else self._contrast_codes(contrast)
         mu, _, index = self._nuisances_of(data)
-        if self._multilevel and pairs is None:
-            reference, *others = self.arms.levels
-            columns = [f"CATE[{other}-{reference}]" for other in others]
-            return pd.DataFrame(mu[:, 1:] - mu[:, :1], index=index, columns=columns)
-        b, a = (1, 0) if pairs is None else pairs
-        return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
+        return self._labelled_effects(mu, index, pairs)
 
     @answers_in_kind
     def propensity(self, data: Data | None = None) -> pd.Series[float] | pd.DataFrame:
@@ -140,9 +135,7 @@ class ComparedArms(CausalResults):
             multilevel one.
         """
         _, propensity, index = self._nuisances_of(data)
-        if self._multilevel:
-            return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
-        return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
+        return self._labelled_propensity(propensity, index)
 
     @answers_in_kind
     def predict(self, data: pd.DataFrame | None = None) -> pd.Series[float]:
@@ -183,11 +176,16 @@ class ComparedArms(CausalResults):
             with `lower` and `upper` on request, and `propensity` or `propensity[level]`.
         """
         data = self.design.new_units(data)
-        frame = self.potential_outcomes(data).add_prefix("POM[").add_suffix("]")
-        effects, propensity = self.cate(data), self.propensity(data)
+        mu, probabilities, index = self._nuisances_of(data)
+        outcomes = pd.DataFrame(mu, index=index, columns=self._level_index())
+        propensity = self._labelled_propensity(probabilities, index)
         if isinstance(propensity, pd.DataFrame):
             propensity = propensity.add_prefix("propensity[").add_suffix("]")
-        parts = [frame, effects, propensity]
+        parts = [
+            outcomes.add_prefix("POM[").add_suffix("]"),
+            self._labelled_effects(mu, index, None),
+            propensity,
+        ]
         if intervals is not None:
             parts.insert(2, self.cate(data, intervals=intervals)[["lower", "upper"]])
         joined: pd.DataFrame = pd.concat(parts, axis=1)
@@ -245,6 +243,25 @@ class ComparedArms(CausalResults):
     @property
     def _multilevel(self) -> bool:
         return self.arms.kind == "multilevel"
+
+    def _labelled_effects(
+        self, mu: FloatArray, index: pd.Index, pair: tuple[int, int] | None
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Effects of units with regressions mu (m, L): of two levels, or of all that there are."""
+        if self._multilevel and pair is None:
+            reference, *others = self.arms.levels
+            columns = [f"CATE[{other}-{reference}]" for other in others]
+            return pd.DataFrame(mu[:, 1:] - mu[:, :1], index=index, columns=columns)
+        b, a = (1, 0) if pair is None else pair
+        return pd.Series(mu[:, b] - mu[:, a], index=index, name="CATE")
+
+    def _labelled_propensity(
+        self, propensity: FloatArray, index: pd.Index
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Probabilities (m, L) of units: of the second level, or of every one of several."""
+        if self._multilevel:
+            return pd.DataFrame(propensity, index=index, columns=self._level_index(), copy=True)
+        return pd.Series(propensity[:, 1], index=index, name="propensity", copy=True)
 
     def _level_index(self) -> pd.Index:
         levels: pd.Index = pd.Index(list(self.arms.levels), name=self.arms.name)

@@ -86,6 +86,7 @@ def test_groups_have_a_section_on_request(results):
     reader.feed(page)
     assert reader.headings.index("Groups") == reader.headings.index("Heterogeneity") - 1
     assert "right side" in page
+    assert results.report(by=results.gate(sides)) == page
     with pytest.raises(UnknownColumnError):
         results.report(by="nowhere")
 

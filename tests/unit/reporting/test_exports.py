@@ -77,6 +77,12 @@ def test_others_tables_take_results(results):
     assert f"{results.params['ATE']:.4f}" in text
 
 
+def test_others_tables_learn_of_clusters(make_results):
+    assert make_results().__maketables_vcov_info__["clustervar"] is None
+    clustered = make_results(clusters=np.arange(500) // 5, cluster_name="village")
+    assert clustered.__maketables_vcov_info__["clustervar"] == "village"
+
+
 def test_fits_stand_side_by_side(make_results):
     one, other = make_results(), make_results(n=300, treatment_levels=("a", "b"))
     table = cs.compare({"all": one, "some": other}, stars=True)
