@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -28,16 +28,19 @@ class _Limit:
         """Somebody wants it."""
         with self._lock:
             if self._wanted == 0:
-                self._limiter = _libraries().limit(limits=1, user_api="blas")
-                _let_other_threads_set_it()
+                # Its libraries are tried in a thread, which a system may refuse.
+                with suppress(RuntimeError):
+                    self._limiter = _libraries().limit(limits=1, user_api="blas")
+                    _let_other_threads_set_it()
             self._wanted += 1
 
     def end(self) -> None:
         """Who wanted it does so no longer."""
         with self._lock:
             self._wanted -= 1
-            if self._wanted == 0:
+            if self._wanted == 0 and self._limiter is not None:
                 self._limiter.restore_original_limits()
+                self._limiter = None
                 _let_other_threads_set_it()
 
 
