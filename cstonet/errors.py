@@ -20,6 +20,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── InfiniteValuesError            inf or -inf
     │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
     │   ├── ConstantOutcomeError           an outcome without variation
+    │   ├── OutcomeLeakError               a covariate that is the outcome
     │   ├── TreatmentTypeError (TypeError) a treatment that cannot be analysed, or not as declared
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
@@ -54,6 +55,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── EmptyArmWarning                    a covariate without any value in an arm
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
+    ├── OutcomeLeakWarning                 a covariate that is nearly the outcome
     └── UncertainShareWarning              a share of an effect that may be zero
 """
 
@@ -92,6 +94,8 @@ __all__ = [
     "NumericalError",
     "OneArmedError",
     "OptionError",
+    "OutcomeLeakError",
+    "OutcomeLeakWarning",
     "OutcomeTypeError",
     "OutlyingDoseWarning",
     "PointMassWarning",
@@ -171,6 +175,10 @@ class OutcomeTypeError(DataError, TypeError):
 
 class ConstantOutcomeError(DataError):
     """The outcome takes a single value."""
+
+
+class OutcomeLeakError(DataError):
+    """A covariate is the outcome itself, possibly in other units or relabelled."""
 
 
 class TreatmentTypeError(DataError, TypeError):
@@ -303,6 +311,10 @@ class LostSupportWarning(CStoNetWarning):
 
 class KernelLevelWarning(CStoNetWarning):
     """Folds ran on processors of another instruction-set level, which round differently."""
+
+
+class OutcomeLeakWarning(CStoNetWarning):
+    """A covariate says nearly all about the outcome, as something made of it would."""
 
 
 class UncertainShareWarning(CStoNetWarning):
