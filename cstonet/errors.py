@@ -18,6 +18,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ColumnTypeError (TypeError)    a column that is neither number nor category
     │   ├── MissingValuesError             NaN, NaT, None or NA
     │   ├── InfiniteValuesError            inf or -inf
+    │   ├── ExtremeScaleError              numbers whose squares are too large or small to be any
     │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
     │   ├── ConstantOutcomeError           an outcome without variation
     │   ├── OutcomeLeakError               a covariate that is the outcome
@@ -74,6 +75,7 @@ __all__ = [
     "DuplicateColumnError",
     "EmptyArmWarning",
     "EmptyDataError",
+    "ExtremeScaleError",
     "FileFormatError",
     "FilePathError",
     "ForeignFileError",
@@ -167,6 +169,10 @@ class MissingValuesError(DataError):
 
 class InfiniteValuesError(DataError):
     """Values are infinite."""
+
+
+class ExtremeScaleError(DataError):
+    """Numbers are so large, or differ by so little, that nothing can be computed with squares."""
 
 
 class OutcomeTypeError(DataError, TypeError):

@@ -15,7 +15,12 @@ from cstonet.analyses.doses.estimation import (
 )
 from cstonet.analyses.doses.reading import read_dose
 from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
+from cstonet.analyses.notes import (
+    constant_note,
+    in_sample_warning,
+    spread_note,
+    training_warnings,
+)
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -85,7 +90,7 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             plan=plan,
             networks=networks,
             selection=nuisances.selection,
-            notes=spread_note(estimates.effects, estimates.singles),
+            notes=constant_note(networks) + spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=dose_warnings(design, nuisances.average, estimates.effects)
             + in_sample_warning(plan)

@@ -11,7 +11,7 @@ from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import in_formula, is_number, listing
 from cstonet.data.treatment import Dose, treatment_levels
 from cstonet.data.units import Units
-from cstonet.data.variables import Vector, counted, rows_that_count
+from cstonet.data.variables import Vector, check_scale, counted, differ, rows_that_count
 from cstonet.errors import (
     ConstantTreatmentError,
     OptionError,
@@ -66,6 +66,8 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If there are too few units.
     ConstantTreatmentError
         If all units that count have the same dose.
+    ExtremeScaleError
+        If its squares would be no numbers.
 
     Warns
     -----
@@ -87,7 +89,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     computed = treatment.columns not in ((), (treatment.name,))
     typed = treatment.name if computed else in_formula(treatment.name)
     different = np.unique(own)
-    if len(different) == 1:
+    if not differ(own):
         raise ConstantTreatmentError(
             f"The treatment {treatment.name!r} is {different[0]:g} in all "
             f"{rows_that_count(own, weights)}, so there is nothing to compare. Check the column, "
@@ -105,6 +107,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
+    check_scale(dose, own, f"treatment {treatment.name!r}")
     _warn_of_outliers(treatment.name, typed, own)
     _warn_of_point_mass(treatment.name, typed, point_mass(dose, weights))
     return dose
