@@ -14,7 +14,7 @@ _EXTREME = 300
 _LARGEST_POWER = 1000
 # Values that differ by less than this share of themselves are counted from the smallest: the
 # difference is exact, while sums of the values would lose it.
-_LEVEL = 1e-5
+_LEVEL = 1e-6
 # A spread of so much of the level is that of rounding errors: about twenty values side by side.
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
