@@ -40,7 +40,8 @@ def check_no_dose(X: Rows, names: Sequence[str], dose: NDArray[np.float64], trea
     low, high = int(np.argmin(dose)), int(np.argmax(dose))
     share = (dose - dose[low]) / (dose[high] - dose[low])
     ends = X.part(np.array([low, high]), slice(None)).astype(np.float64)
-    rise = ends[1] - ends[0]
+    with np.errstate(over="ignore"):
+        rise = ends[1] - ends[0]
     # A covariate may have been rounded to float32 after its units were changed.
     rounding = 4 * np.finfo(np.float32).eps * np.abs(ends).max(axis=0)
     rounding = np.minimum(rounding, 1e-3 * np.abs(rise))
@@ -49,7 +50,10 @@ def check_no_dose(X: Rows, names: Sequence[str], dose: NDArray[np.float64], trea
         line = ends[0, of] + np.outer(share[rows], rise[of])
         return np.asarray(np.abs(X.part(rows, of) - line) <= rounding[of])
 
-    candidates = np.union1d(X.surviving(np.flatnonzero(rise != 0), on_the_line), copies_of(dose, X))
+    candidates = np.union1d(
+        X.surviving(np.flatnonzero((rise != 0) & np.isfinite(rise)), on_the_line),
+        copies_of(dose, X),
+    )
     if candidates.size:
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "

@@ -178,8 +178,8 @@ def partitioned_scaling(
     squares, reach = zip(*matrix.map(_deviations, own, everywhere), strict=True)
     with np.errstate(over="ignore"):
         spread = np.sqrt(_total(list(squares)) / total)
-    # Columns with values far out are few: their medians are found here.
-    wild = np.flatnonzero(np.max(reach, axis=0) > limit * spread)
+        # Columns with values far out are few: their medians are found here.
+        wild = np.flatnonzero(np.max(reach, axis=0) > limit * spread)
     spread[special] = 0.0
     scaling = scaling_of_moments(mean, spread, limit)
     for column in np.union1d(wild, special):

@@ -150,7 +150,8 @@ def column_scaling(X: Matrix, limit: float, weights: NDArray[np.float64] | None 
     )
     found = columns.moments()
     mean, spread = found.mean, found.spread
-    wild = np.flatnonzero(found.reach > limit * spread)
+    with np.errstate(over="ignore"):  # nothing is further out than infinitely
+        wild = np.flatnonzero(found.reach > limit * spread)
     if len(wild):
         tame = columns.brought_in(wild)
         mean[wild], spread[wild] = tame.mean, tame.spread
