@@ -122,8 +122,11 @@ def careful_moments(
     return footing.place(mean), footing.size(spread)
 
 
+def beyond_rounding(mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether columns (k,) differ by more than rounding errors from their mean."""
+    return np.asarray(spread > _ROUNDING * np.abs(mean))
+
+
 def varies(mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether columns (k,) do more than differ by rounding errors from their mean."""
-    # The inverse of a spread below the smallest normal number is none.
-    least = np.maximum(_ROUNDING * np.abs(mean), np.finfo(np.float64).tiny)
-    return np.asarray(spread > least)
+    """Whether columns (k,) differ by more than that, and their spread has an inverse."""
+    return beyond_rounding(mean, spread) & (spread >= np.finfo(np.float64).tiny)

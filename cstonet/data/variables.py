@@ -15,7 +15,7 @@ from pandas.api import types as pdt
 from cstonet.data.columns import is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.sources import Gaps
-from cstonet.data.units import careful_moments, varies
+from cstonet.data.units import beyond_rounding, careful_moments
 from cstonet.errors import (
     ColumnTypeError,
     ConstantOutcomeError,
@@ -27,9 +27,9 @@ from cstonet.errors import (
     TooFewClustersError,
 )
 
-# Size up to which outcomes, doses and mediators may be, and range that they must have at least:
-# fourth powers, and squares of ratios of two of them, are numbers, sums of millions included.
-_LARGEST, _LEAST_RANGE = 1e60, 1e-60
+# Powers of ten that are a variable's largest size and, with a minus, its least range: squares of
+# what is many times larger, and sums of millions of these, are numbers.
+_LARGEST_POWER = 145
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -311,10 +311,15 @@ def differ(own: NDArray[np.float64]) -> bool:
     """Whether values (m,) differ by more than rounding errors."""
     if (own == own[0]).all():
         return False
-    return bool(varies(*careful_moments(own[:, np.newaxis], None))[0])
+    return bool(beyond_rounding(*careful_moments(own[:, np.newaxis], None))[0])
 
 
-def check_scale(values: NDArray[np.float64], own: NDArray[np.float64], what: str) -> None:
+def check_scale(
+    values: NDArray[np.float64],
+    own: NDArray[np.float64],
+    what: str,
+    most: int = _LARGEST_POWER,
+) -> None:
     """Refuse a variable, called `what` in the message, if its squares would be no numbers.
 
     Parameters
@@ -325,25 +330,31 @@ def check_scale(values: NDArray[np.float64], own: NDArray[np.float64], what: str
         Those of the rows that count, which differ.
     what : str
         The role and the name.
+    most : int
+        The power of ten that it may reach; its range may be one over this.
 
     Raises
     ------
     ExtremeScaleError
     """
     low, high = float(values.min()), float(values.max())
-    largest, span = max(-low, high), float(own.max() / 2 - own.min() / 2)
-    if largest > _LARGEST:
-        power = math.floor(math.log10(largest))
+    power = math.floor(math.log10(max(-low, high)))
+    if power >= most:
         raise ExtremeScaleError(
-            f"The {what} ranges from {low:.3g} to {high:.3g}: squares of such numbers are too "
-            f"large to be computed with. Divide it by 1e{power}, or correct the rows that are "
-            "wrong."
+            f"The {what} ranges from {low:.3g} to {high:.3g}: powers of such numbers are too large "
+            f"to be computed with. Divide it by 1e{power}, or correct the rows that are wrong."
         )
-    if span < _LEAST_RANGE / 2:
+    power = power_of_range(own)
+    if power < -most:
         raise ExtremeScaleError(
-            f"The {what} ranges from {low:.6g} to {high:.6g}: squares of such differences are too "
-            f"small to be computed with. Multiply it by 1e{-math.floor(math.log10(span))}."
+            f"The {what} ranges from {low:.6g} to {high:.6g}: powers of such differences are too "
+            f"small to be computed with. Multiply it by 1e{-power}."
         )
+
+
+def power_of_range(own: NDArray[np.float64]) -> int:
+    """The power of ten in the range of values (m,) that differ."""
+    return math.floor(math.log10(own.max() - own.min()))
 
 
 def block_family(family: Family) -> BlockFamily:

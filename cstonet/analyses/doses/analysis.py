@@ -13,7 +13,7 @@ from cstonet.analyses.doses.estimation import (
     dose_models,
     estimate_doses,
 )
-from cstonet.analyses.doses.reading import read_dose
+from cstonet.analyses.doses.reading import check_effects, read_dose
 from cstonet.analyses.doses.results import DoseResults
 from cstonet.analyses.notes import (
     constant_note,
@@ -52,8 +52,9 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
         return read_dose(treatment, request.reference, weights)
 
     def finish_reading(self, design: Design[Dose], raw: RawData) -> Design[Dose]:
-        """Nothing more."""
+        """Nothing more, but outcome and doses must suit each other."""
         del raw
+        check_effects(design)
         return design
 
     def problem(self, design: Design[Dose]) -> Problem:

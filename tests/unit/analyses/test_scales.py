@@ -28,13 +28,15 @@ KINDS = {
     "doses": ("y ~ d | x1 + x2", {}),
     "mediation": ("y ~ t | x1 + x2 | m", {}),
 }
-# The scale of each variable, and the power of it by which the leading effect changes.
-VARIABLES = {
-    "arms": {"y": 1},
-    "missing": {"y": 1},
-    "doses": {"y": 1, "d": -1},
-    "mediation": {"y": 1, "m": 0},
-}
+# Variables that effects are in units of, with the power, and the power of two they may reach.
+VARIABLES = [
+    ("arms", "y", 1, 460),
+    ("missing", "y", 1, 460),
+    ("doses", "y", 1, 460),
+    ("doses", "d", -1, 160),
+    ("mediation", "y", 1, 460),
+    ("mediation", "m", 0, 460),
+]
 
 
 def on_a_grid(values: np.ndarray) -> np.ndarray:
@@ -101,14 +103,12 @@ def test_covariates_have_any_level(fitted, kind):
         np.testing.assert_array_equal(high.effects, fitted(kind).effects)
 
 
-@pytest.mark.parametrize("power", [-180, 180])
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in VARIABLES.items() for name in names]
-)
-def test_other_variables_have_any_scale_up_to_a_limit(fitted, kind, name, power):
-    far = fitted(kind, **{name: np.ldexp(data_of(kind)[name].to_numpy(), power)})
-    back = -VARIABLES[kind][name] * power
-    np.testing.assert_array_equal(np.ldexp(far.effects, back), fitted(kind).effects)
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("kind", "name", "enters", "power"), VARIABLES)
+def test_other_variables_have_any_scale_up_to_a_limit(fitted, kind, name, enters, power, sign):
+    far = fitted(kind, **{name: np.ldexp(data_of(kind)[name].to_numpy(), sign * power)})
+    back = np.ldexp(far.effects, -sign * enters * power)
+    np.testing.assert_array_equal(back, fitted(kind).effects)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,9 @@ def test_beyond_it_they_are_refused_with_the_factor(kind, name, role):
     own = data_of(kind)[name] / data_of(kind)[name].abs().max()
     for size, advice in (
         (2e200, r"Divide it by 1e200"),
-        (2e61, r"Divide it by 1e61"),
+        (2e146, r"Divide it by 1e146"),
         (2e-200, r"Multiply it by 1e200"),
+        (2e-310, r"Multiply it by 1e310"),
     ):
         data = data_of(kind).assign(**{name: size * own})
         with pytest.raises(ExtremeScaleError, match=rf"The {role} '{name}' ranges.*{advice}"):
@@ -145,6 +146,14 @@ def test_a_variable_that_only_rounding_moves_is_constant():
         )
     with pytest.raises(ConstantMediatorError, match=r"'m' is 0.3"):
         CausalStoNet.from_formula("y ~ t | x1 | m", data_of("mediation").assign(m=third))
+
+
+def test_outcomes_and_doses_suit_each_other():
+    data = data_of("doses")
+    for y, d, advice in ((1e120, 1e-40, "Divide"), (1e-120, 1e40, "Multiply")):
+        far = data.assign(y=y * data["y"], d=d * data["d"])
+        with pytest.raises(ExtremeScaleError, match=rf"'d' on the outcome 'y'.* {advice} the"):
+            CausalStoNet.from_formula("y ~ d | x1", far)
 
 
 @pytest.mark.parametrize("kind", KINDS)
