@@ -18,8 +18,10 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ColumnTypeError (TypeError)    a column that is neither number nor category
     │   ├── MissingValuesError             NaN, NaT, None or NA
     │   ├── InfiniteValuesError            inf or -inf
+    │   ├── ExtremeScaleError              numbers whose squares are too large or small to be any
     │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
     │   ├── ConstantOutcomeError           an outcome without variation
+    │   ├── OutcomeLeakError               a covariate that is the outcome
     │   ├── TreatmentTypeError (TypeError) a treatment that cannot be analysed, or not as declared
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
@@ -59,6 +61,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
     ├── CheckpointWarning                  finished folds for which a disk had no room
+    ├── OutcomeLeakWarning                 a covariate that is nearly the outcome
     └── UncertainShareWarning              a share of an effect that may be zero
 """
 
@@ -80,6 +83,7 @@ __all__ = [
     "DuplicateColumnError",
     "EmptyArmWarning",
     "EmptyDataError",
+    "ExtremeScaleError",
     "FileFormatError",
     "FilePathError",
     "ForeignFileError",
@@ -101,6 +105,8 @@ __all__ = [
     "NumericalError",
     "OneArmedError",
     "OptionError",
+    "OutcomeLeakError",
+    "OutcomeLeakWarning",
     "OutcomeTypeError",
     "OutlyingDoseWarning",
     "PointMassWarning",
@@ -175,12 +181,20 @@ class InfiniteValuesError(DataError):
     """Values are infinite."""
 
 
+class ExtremeScaleError(DataError):
+    """Numbers are so large, or differ by so little, that nothing can be computed with squares."""
+
+
 class OutcomeTypeError(DataError, TypeError):
     """The outcome does not fit the family."""
 
 
 class ConstantOutcomeError(DataError):
     """The outcome takes a single value."""
+
+
+class OutcomeLeakError(DataError):
+    """A covariate is the outcome itself, possibly in other units or relabelled."""
 
 
 class TreatmentTypeError(DataError, TypeError):
@@ -333,6 +347,10 @@ class KernelLevelWarning(CStoNetWarning):
 
 class CheckpointWarning(CStoNetWarning):
     """Finished folds could not be written to the checkpoint; the fit goes on without."""
+
+
+class OutcomeLeakWarning(CStoNetWarning):
+    """A covariate says nearly all about the outcome, as something made of it would."""
 
 
 class UncertainShareWarning(CStoNetWarning):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cstonet.crossfit.fitted import FittedNetworks
+from cstonet.data.columns import listing
 from cstonet.estimators import Effects
 from cstonet.network.trained import OUTCOME, TREATMENT
 from cstonet.settings.plan import Plan
@@ -37,6 +38,19 @@ def training_warnings(
                 f"In {empty} of {len(folds)} folds no covariate was found for the {model} model."
             )
     return tuple(warnings)
+
+
+def constant_note(networks: FittedNetworks) -> tuple[str, ...]:
+    """Name the covariates that hardly differ between the rows: no model can use them."""
+    names = [networks.covariates[j] for j in networks.x_scaling.constant]
+    if not names:
+        return ()
+    are = (
+        "is constant, up to rounding, and explains"
+        if len(names) == 1
+        else ("are constant, up to rounding, and explain")
+    )
+    return (f"{listing(names, form=str)} {are} nothing.",)
 
 
 def in_sample_warning(plan: Plan) -> tuple[str, ...]:

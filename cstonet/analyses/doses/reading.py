@@ -9,11 +9,20 @@ from numpy.typing import NDArray
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import in_formula, is_number, listing
+from cstonet.data.design import Design
 from cstonet.data.treatment import Dose, treatment_levels
 from cstonet.data.units import Units
-from cstonet.data.variables import Vector, counted, rows_that_count
+from cstonet.data.variables import (
+    Vector,
+    check_scale,
+    counted,
+    differ,
+    power_of_range,
+    rows_that_count,
+)
 from cstonet.errors import (
     ConstantTreatmentError,
+    ExtremeScaleError,
     OptionError,
     OutlyingDoseWarning,
     PointMassWarning,
@@ -27,6 +36,9 @@ _FEWEST_VALUES = 5
 _FEWEST_UNITS = 20
 # Share of the units with one and the same dose from which that dose counts as a point mass.
 _POINT_MASS = 0.1
+# Powers of ten up to which doses may be, whose fourth powers are computed with, and up to which
+# outcomes may be per unit of the dose: squares of effects are numbers.
+_LARGEST_POWER, _LARGEST_EFFECT = 50, 145
 # Quantiles of the doses between which lies what a few outliers cannot stretch.
 _MIDDLE = (0.05, 0.95)
 # Distance from the median, in such ranges, from which a dose is far. Far ones set the scale if the
@@ -66,6 +78,8 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If there are too few units.
     ConstantTreatmentError
         If all units that count have the same dose.
+    ExtremeScaleError
+        If its squares would be no numbers.
 
     Warns
     -----
@@ -87,7 +101,7 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     computed = treatment.columns not in ((), (treatment.name,))
     typed = treatment.name if computed else in_formula(treatment.name)
     different = np.unique(own)
-    if len(different) == 1:
+    if not differ(own):
         raise ConstantTreatmentError(
             f"The treatment {treatment.name!r} is {different[0]:g} in all "
             f"{rows_that_count(own, weights)}, so there is nothing to compare. Check the column, "
@@ -105,9 +119,30 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
+    check_scale(dose, own, f"treatment {treatment.name!r}", _LARGEST_POWER)
     _warn_of_outliers(treatment.name, typed, own)
     _warn_of_point_mass(treatment.name, typed, point_mass(dose, weights))
     return dose
+
+
+def check_effects(design: Design[Dose]) -> None:
+    """Refuse an outcome whose change per unit of the dose would be too large or small a number.
+
+    Raises
+    ------
+    ExtremeScaleError
+    """
+    dose, weights = design.treatment, design.weights
+    power = power_of_range(counted(design.y, weights)) - power_of_range(
+        counted(dose.values, weights)
+    )
+    if abs(power) > _LARGEST_EFFECT:
+        how = "Divide" if power > 0 else "Multiply"
+        raise ExtremeScaleError(
+            f"Effects of {dose.name!r} on the outcome {design.outcome_name!r} are of the size "
+            f"1e{power}: their squares cannot be computed with. {how} the outcome by "
+            f"1e{abs(power)}, or change the units of the treatment."
+        )
 
 
 def _warn_of_outliers(name: str, typed: str, dose: NDArray[np.float64]) -> None:
