@@ -19,13 +19,19 @@ def training_warnings(
     networks: FittedNetworks,
     models: tuple[tuple[str, int], ...] = (("outcome", OUTCOME), ("treatment", TREATMENT)),
 ) -> tuple[str, ...]:
-    """Starts that diverged, and models for which no covariate was found."""
+    """Networks that diverged, and models for which no covariate was found."""
     warnings, folds = [], networks.folds
     if networks.failures:
         starts = len(networks.failures) + networks.n_starts
         warnings.append(
-            f"{len(networks.failures)} of {starts} starts diverged and were left out (first: "
+            f"{len(networks.failures)} of {starts} networks diverged and were left out (first: "
             f"{networks.failures[0]})."
+        )
+    if networks.rescues:
+        k = len(networks.rescues)
+        warnings.append(
+            f"{k} network{'s' * (k > 1)} diverged with the planned steps and converged with "
+            f"smaller ones (first: {networks.rescues[0]})."
         )
     for model, block in models:
         empty = sum(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,10 +18,11 @@ from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
 from cstonet.network.backbone import Backbone, fit_backbone
+from cstonet.network.divergence import divergence_advice
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Model, Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
-from cstonet.network.training import divergence_advice, train_starts
+from cstonet.network.training import StartResult, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.inclusion import Inclusion, pruned_inclusion
 from cstonet.search.scope import Adjustment, SearchScope
@@ -94,40 +95,46 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     data = job.data if imputer is None else imputer.data
     candidates = None if pool is None else pool.candidates
-    results = _train_all(job, place, wiring, data, candidates, monitor)
+    trained = _train_all(job, place, wiring, data, candidates, monitor)
+    results = [start.result for start in trained]
     starts = tuple(
-        TrainedNetwork.from_task(split.index, start, wiring, result)
-        for start, result in enumerate(results)
-        if not result.failure
+        TrainedNetwork.from_task(split.index, number, wiring, start.result)
+        for number, start in enumerate(trained)
+        if not start.failure
     )
-    failures = tuple(
-        f"fold {split.index + 1}, start {start + 1}: {result.failure}"
-        for start, result in enumerate(results)
-        if result.failure
-    )
-    chosen = _best(starts, failures, plan.ensemble)
+    where = f"fold {split.index + 1}"
+    named = [(f"{where}, start {k}", start) for k, start in enumerate(trained, start=1)]
+    chosen = _best(starts, _texts((name, start.failure) for name, start in named), plan.ensemble)
     if imputer is not None and pool is not None:
         imputer.update(pool, starts, last=True)
-    backbone, beside = _backbone(job, place, adjustment, wiring)
+    backbone, beside, learned = _backbone(job, place, adjustment, wiring)
+    named += [(f"{where}, beside the linear parts", start) for start in learned]
+    inclusion = _inclusion(
+        job, adjustment.found, search, [results[net.start] for net in chosen], len(wiring.inputs)
+    )
+    searching = () if search is None else search.rescues
     return Fold(
         split=split,
         adjustment=adjustment,
         networks=chosen,
         starts=starts,
-        failures=failures,
+        failures=_texts((name, start.failure) for name, start in named),
         trace=_trace_frame(job.network, split.index, results),
         moves=moves,
         backbone=backbone,
         beside=beside,
         imputation=None if imputer is None else imputer.model,
-        inclusion=_inclusion(
-            job,
-            adjustment.found,
-            search,
-            [results[net.start] for net in chosen],
-            len(wiring.inputs),
+        inclusion=inclusion,
+        rescues=_texts(
+            [(f"{where}, structure search", rescue) for rescue in searching]
+            + [(name, start.rescue) for name, start in named]
         ),
     )
+
+
+def _texts(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What there is to say of networks, by their names."""
+    return tuple(f"{name}: {text}" for name, text in named if text)
 
 
 def _train_all(
@@ -137,12 +144,12 @@ def _train_all(
     data: TrainingData,
     candidates: _core.Candidates | None,
     monitor: Monitor,
-) -> list[_core.TaskResult]:
+) -> list[StartResult]:
     """Train the networks of a fold from every start: side by side where it has threads for that."""
     starts = job.plan.starts
     epochs = sum(int(stage.epochs) for stage in job.training.stages)
 
-    def train(numbers: Sequence[int]) -> list[_core.TaskResult]:
+    def train(numbers: Sequence[int]) -> list[StartResult]:
         def advance(done: int) -> None:
             share = (epochs * numbers[0] + done) / max(epochs * starts, 1)
             monitor.advance(place.split.index, SEARCH_UNITS + int(TRAIN_UNITS * share))
@@ -158,20 +165,23 @@ def _train_all(
 
 def _backbone(
     job: FoldJob, place: Workplace, adjustment: Adjustment, wiring: Wiring
-) -> tuple[Backbone | None, tuple[TrainedNetwork, ...]]:
-    """Linear parts, if planned, and a network that learns what they leave, unless it diverges."""
+) -> tuple[Backbone | None, tuple[TrainedNetwork, ...], tuple[StartResult, ...]]:
+    """Linear parts, if planned, and a network that learns what they leave, unless it diverges.
+
+    Also what came of its training.
+    """
     if not job.plan.backbone or adjustment.used is None:
-        return None, ()
+        return None, (), ()
     found = adjustment.used if adjustment.found is None else adjustment.found
     linear = fit_backbone(job.data, place, adjustment.used, found)
     start = job.plan.starts  # a number of its own
-    (result,) = train_starts(
+    (learned,) = train_starts(
         place, wiring, job.training, job.data, [start], trace=False, offset=linear.offset
     )
-    if result.failure:
-        return linear.backbone, ()
-    network = TrainedNetwork.from_task(place.split.index, start, wiring, result)
-    return linear.backbone, (network,)
+    if learned.failure:
+        return linear.backbone, (), (learned,)
+    network = TrainedNetwork.from_task(place.split.index, start, wiring, learned.result)
+    return linear.backbone, (network,), (learned,)
 
 
 def _wire(
