@@ -52,6 +52,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
     ├── ThinSupportWarning                 a point of a curve that very few units decide
     ├── EmptyArmWarning                    a covariate without any value in an arm
+    ├── FewUnitsWarning                    an effect whose variance a handful of units carries
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
     └── UncertainShareWarning              a share of an effect that may be zero
@@ -72,6 +73,7 @@ __all__ = [
     "DuplicateColumnError",
     "EmptyArmWarning",
     "EmptyDataError",
+    "FewUnitsWarning",
     "FileFormatError",
     "FilePathError",
     "ForeignFileError",
@@ -295,6 +297,10 @@ class ThinSupportWarning(CStoNetWarning):
 
 class EmptyArmWarning(CStoNetWarning):
     """A covariate has no value in one arm, so that what is imputed there rests on the model."""
+
+
+class FewUnitsWarning(CStoNetWarning):
+    """A handful of units carry the variance of an effect: its standard error is uncertain."""
 
 
 class LostSupportWarning(CStoNetWarning):

@@ -15,7 +15,12 @@ from cstonet.analyses.doses.estimation import (
 )
 from cstonet.analyses.doses.reading import read_dose
 from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
+from cstonet.analyses.notes import (
+    few_units_warning,
+    in_sample_warning,
+    spread_note,
+    training_warnings,
+)
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -88,6 +93,7 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             notes=spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=dose_warnings(design, nuisances.average, estimates.effects)
+            + few_units_warning(estimates.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks),
         )
