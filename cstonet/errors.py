@@ -31,6 +31,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── DoseRangeError                 doses outside those of the data
     │   ├── FileFormatError                a file that is no saved fit, or a damaged one
     │   │   └── NewerFileError             a fit that a newer version saved
+    │   ├── UnevenWeightsError             one row with nearly all the weight
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
@@ -106,6 +107,7 @@ __all__ = [
     "TreatmentLeakError",
     "TreatmentTypeError",
     "UncertainShareWarning",
+    "UnevenWeightsError",
     "UnknownColumnError",
     "UnknownLevelError",
     "UnseenLevelError",
@@ -217,6 +219,10 @@ class FileFormatError(DataError):
 
 class NewerFileError(FileFormatError):
     """A file was saved by a newer version, and this one cannot read all of it."""
+
+
+class UnevenWeightsError(DataError):
+    """One row has nearly all the weight of an arm, or of the data: the others count for nothing."""
 
 
 class UnknownLevelError(DataError):

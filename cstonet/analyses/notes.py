@@ -63,12 +63,15 @@ def few_units_warning(effects: Effects, design: AnyDesign) -> tuple[str, ...]:
     standard error is as uncertain as the estimate, and no interval of a normal one holds.
     """
     carried = cluster_sums(effects.influence[:, : effects.n_contrasts], design.clusters) ** 2
-    total, fourths = carried.sum(axis=0), (carried**2).sum(axis=0)
-    units = np.divide(total**2, fourths, out=np.full_like(total, np.inf), where=fourths > 0)
-    worst = int(np.argmin(units))
-    if not units[worst] < _FEW_UNITS:
+    total = carried.sum(axis=0)
+    if not total.all():  # an effect without any error
         return ()
-    shares = carried[:, worst] / total[worst]
+    parts = carried / total
+    units = 1 / (parts**2).sum(axis=0)
+    worst = int(np.argmin(units))
+    if units[worst] >= _FEW_UNITS:
+        return ()
+    shares = parts[:, worst]
     large = np.flatnonzero(shares > _LARGE_SHARE)
     kind, which = "clusters", ""
     if design.clusters is None:
