@@ -34,6 +34,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── DoseRangeError                 doses outside those of the data
     │   ├── FileFormatError                a file that is no saved fit, or a damaged one
     │   │   └── NewerFileError             a fit that a newer version saved
+    │   ├── UnevenWeightsError             one row with nearly all the weight
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
@@ -58,6 +59,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
     ├── ThinSupportWarning                 a point of a curve that very few units decide
     ├── EmptyArmWarning                    a covariate without any value in an arm
+    ├── FewUnitsWarning                    an effect whose variance a handful of units carries
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
     ├── CheckpointWarning                  finished folds for which a disk had no room
@@ -84,6 +86,7 @@ __all__ = [
     "EmptyArmWarning",
     "EmptyDataError",
     "ExtremeScaleError",
+    "FewUnitsWarning",
     "FileFormatError",
     "FilePathError",
     "ForeignFileError",
@@ -120,6 +123,7 @@ __all__ = [
     "TreatmentLeakError",
     "TreatmentTypeError",
     "UncertainShareWarning",
+    "UnevenWeightsError",
     "UnknownColumnError",
     "UnknownLevelError",
     "UnseenLevelError",
@@ -245,6 +249,10 @@ class NewerFileError(FileFormatError):
     """A file was saved by a newer version, and this one cannot read all of it."""
 
 
+class UnevenWeightsError(DataError):
+    """One row has nearly all the weight of an arm, or of the data: the others count for nothing."""
+
+
 class UnknownLevelError(DataError):
     """A reference or a contrast names a value that the treatment does not take."""
 
@@ -335,6 +343,10 @@ class ThinSupportWarning(CStoNetWarning):
 
 class EmptyArmWarning(CStoNetWarning):
     """A covariate has no value in one arm, so that what is imputed there rests on the model."""
+
+
+class FewUnitsWarning(CStoNetWarning):
+    """A handful of units carry the variance of an effect: its standard error is uncertain."""
 
 
 class LostSupportWarning(CStoNetWarning):

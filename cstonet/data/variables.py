@@ -25,6 +25,7 @@ from cstonet.errors import (
     LengthMismatchError,
     OutcomeTypeError,
     TooFewClustersError,
+    UnevenWeightsError,
 )
 
 # Powers of ten that are a variable's largest size and, with a minus, its least range: squares of
@@ -35,6 +36,10 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
 # Families of the units of a network, by which treatments, mediators and outcomes are modelled.
 BlockFamily = Literal["gaussian", "bernoulli", "categorical", "poisson"]
+
+# Weight, with a mean of one, of rows that count for nothing; rows of equal weight that those of an
+# arm must be worth, (Σ w)² / Σ w².
+_NEGLIGIBLE, _FEWEST_WORTH = 1e-16, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +252,28 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
         raise DataError(f"The weights {weights.name!r} are all zero, so no row would count.")
     # Divided by the largest first: a sum of huge weights could overflow.
     w /= w.max()
-    return np.asarray(w / w.mean())
+    w /= w.mean()
+    # Sums over all rows do not see these, and minibatches of nothing else would have no weight in
+    # single precision: they count as what they are.
+    w[w < _NEGLIGIBLE] = 0.0
+    check_weights(w, "all data")
+    return w
+
+
+def check_weights(weights: NDArray[np.float64], where: str) -> None:
+    """Refuse weights (m,) of the rows of a part of the data, of which one has nearly all.
+
+    Raises
+    ------
+    UnevenWeightsError
+    """
+    worth = float(weights.sum() ** 2 / np.sum(weights**2))
+    if worth < _FEWEST_WORTH:
+        raise UnevenWeightsError(
+            f"One row has {weights.max() / weights.sum():.0%} of the weight of {where}, whose "
+            f"{len(weights)} rows are worth {worth:.1f} of equal weight: from one row nothing can "
+            "be learned. Check the weights, and trim those that are above all others."
+        )
 
 
 def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.base import Analysis, Request, problem_of
 from cstonet.analyses.notes import (
     constant_note,
+    few_units_warning,
     in_sample_warning,
     spread_note,
     training_warnings,
@@ -108,6 +109,7 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             runtime=runtime,
             warnings=support_warnings(nuisances.overlap, plan.estimand)
             + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)
+            + few_units_warning(estimates.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks, (("outcome", OUTCOME),)),
         )

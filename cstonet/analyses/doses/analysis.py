@@ -17,6 +17,7 @@ from cstonet.analyses.doses.reading import check_effects, read_dose
 from cstonet.analyses.doses.results import DoseResults
 from cstonet.analyses.notes import (
     constant_note,
+    few_units_warning,
     in_sample_warning,
     spread_note,
     training_warnings,
@@ -94,6 +95,7 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             notes=constant_note(networks) + spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=dose_warnings(design, nuisances.average, estimates.effects)
+            + few_units_warning(estimates.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks),
         )

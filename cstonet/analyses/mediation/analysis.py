@@ -26,6 +26,7 @@ from cstonet.analyses.mediation.reading import MediationDesign, not_binary, read
 from cstonet.analyses.mediation.results import MediationResults
 from cstonet.analyses.notes import (
     constant_note,
+    few_units_warning,
     in_sample_warning,
     spread_note,
     training_warnings,
@@ -129,6 +130,7 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
             warnings=check_overlap(nuisances.average.nuisances.total(), design)
             + overlap_warnings(nuisances.average.nuisances.total(), mediation.effects)
             + mediation_warnings(mediation, len(design.y))
+            + few_units_warning(mediation.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks.outcome)
             + training_warnings(networks.mediator, (("mediator", OUTCOME),)),
