@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{40};
 
-// Whether this thread can throw. The first exception of a thread needs memory for the variables
-// that the C++ library has for every thread; where that is not to be had, the C library ends the
-// process. So it is asked for here: what malloc gives and gets back is there for that purpose.
+// The first exception of a thread needs memory for the variables that the C++ library keeps for
+// every thread; where that is not to be had, the C library ends the process. So they are asked for
+// before there is anything to throw, after making sure that there is room: malloc has what it was
+// given back. False: there is none, and this thread had better do nothing.
 bool can_throw() noexcept {
-  constexpr std::size_t kMoreThanThat = std::size_t{1} << 14;
-  void* volatile room = std::malloc(kMoreThanThat);
+  constexpr std::size_t kAmpleRoom = std::size_t{1} << 14;
+  void* volatile room = std::malloc(kAmpleRoom);
   if (!room) return false;
   std::free(room);
   return std::uncaught_exceptions() >= 0;  // looks into those variables
@@ -107,6 +108,7 @@ void Hooks::interrupt() const {
 
 void run_tasks(long count, int threads, Hooks& hooks, const std::function<void(long)>& task) {
   if (count <= 0) return;
+  static_cast<void>(can_throw());  // the calling thread has no choice
   std::vector<std::exception_ptr> failures(count);
   std::atomic<long> next{0};
   const auto work = [&]() noexcept {
