@@ -41,6 +41,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── SchedulerError (ConnectionError)   a scheduler that is not there, or has no workers
     │   └── WorkerLostError                a worker died, and what it did cannot be done again
     ├── ForeignFileError (ValueError)      a file that holds something else, or another fit's draws
+    ├── KernelLevelError (ImportError)     CSTONET_LEVEL names what this processor lacks
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
@@ -77,6 +78,7 @@ __all__ = [
     "ForeignFileError",
     "FormulaError",
     "InfiniteValuesError",
+    "KernelLevelError",
     "KernelLevelWarning",
     "LengthMismatchError",
     "LostSupportWarning",
@@ -255,6 +257,10 @@ class WorkerLostError(BackendError):
 
 class ForeignFileError(CStoNetError, ValueError):
     """A file that draws were to be kept in holds something else, or those of another fit."""
+
+
+class KernelLevelError(CStoNetError, ImportError):
+    """CSTONET_LEVEL in the environment names an instruction-set level that is not there."""
 
 
 class NumericalError(CStoNetError, RuntimeError):

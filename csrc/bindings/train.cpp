@@ -135,7 +135,7 @@ std::vector<Task> tasks_from_python(const py::list& tasks, const Dataset& data) 
   std::vector<Task> work;
   for (py::handle item : tasks) {
     const auto t = item.cast<py::tuple>();
-    require_count(t.size(), "each of tasks", 4);
+    require_count(t.size(), "tasks: each", 4);
     const auto rows = [&](std::size_t k) {
       return rows_from_array(array_from<IndexArray>(t[k], "tasks"), "tasks", data);
     };
