@@ -48,6 +48,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── ForeignFileError (ValueError)      a file that holds something else, or another fit's draws
     │   └── CheckpointError                a checkpoint of another fit, or a damaged one
     ├── InUseError (RuntimeError)          files that another process is writing to
+    ├── KernelLevelError (ImportError)     CSTONET_LEVEL names what this processor lacks
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
@@ -93,6 +94,7 @@ __all__ = [
     "FormulaError",
     "InUseError",
     "InfiniteValuesError",
+    "KernelLevelError",
     "KernelLevelWarning",
     "LengthMismatchError",
     "LostSupportWarning",
@@ -303,6 +305,10 @@ class CheckpointError(ForeignFileError):
 
 class InUseError(CStoNetError, RuntimeError):
     """Another fit is writing to the same files."""
+
+
+class KernelLevelError(CStoNetError, ImportError):
+    """CSTONET_LEVEL in the environment names an instruction-set level that is not there."""
 
 
 class NumericalError(CStoNetError, RuntimeError):
