@@ -20,8 +20,8 @@ from cstonet.settings.plan import Plan
 # Spread over seeds, in standard errors, above which the summary mentions it.
 SPREAD_WORTH_NOTING = 0.1
 # Units, or clusters, that carry the variance of an effect, below which the reader is warned. Normal
-# influence values of n units make it n / 3: that of a dozen in the smaller arm.
-_FEW_UNITS = 4.0
+# influence values of n units make it n / 3: that of fifteen in the smaller arm.
+_FEW_UNITS = 5.0
 # Share of the variance from which such a unit is named, and how many are.
 _LARGE_SHARE, _NAMED = 0.1, 4
 
