@@ -22,7 +22,8 @@ from pandas.api import types as pdt
 from cstonet.data.caller import caller_frame
 from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
-from cstonet.data.patsy_json import BUILTINS, info_from_json, info_to_json, round_states
+from cstonet.data.patsy_json import info_from_json, info_to_json, round_states
+from cstonet.data.plain_factor import BUILTINS
 from cstonet.data.sources import Sources
 from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
 
@@ -224,6 +225,20 @@ class PatsyBlock:
             (matrix,) = patsy.build_design_matrices([self.info], data, _RAISE)
         return np.asarray(matrix)[:, self.kept]
 
+    def __copy__(self) -> PatsyBlock:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> PatsyBlock:
+        # Nothing changes a block after the fit, so that copies in this process can share it.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Patsy's own objects refuse to be pickled.
+        from cstonet.data.patsy_pickle import info_to_record
+
+        record = info_to_record(self.info, self.columns)
+        return _unpickled, (self.inputs, record, self.kept)
+
     def to_json(self) -> dict[str, Any]:
         """Everything :meth:`build` needs, as plain values.
 
@@ -245,6 +260,15 @@ class PatsyBlock:
         inputs = tuple(Column.from_json(column) for column in saved["inputs"])
         info = info_from_json(saved["info"], [column.name for column in inputs])
         return cls(inputs, info, tuple(saved["kept"]))
+
+
+def _unpickled(
+    inputs: tuple[Column, ...], record: Mapping[str, Any], kept: tuple[int, ...]
+) -> PatsyBlock:
+    """The block that :meth:`PatsyBlock.__reduce__` took apart."""
+    from cstonet.data.patsy_pickle import info_from_record
+
+    return PatsyBlock(inputs, info_from_record(record), kept)
 
 
 def _identity(values: Any) -> Any:
