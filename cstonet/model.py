@@ -109,6 +109,7 @@ class CausalStoNet:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
         cluster: ArrayLike | str | None = None,
+        safe: bool = False,
     ) -> CausalStoNet:
         """A model from ``outcome ~ treatment | covariates [| mediators]`` and a data frame.
 
@@ -124,11 +125,18 @@ class CausalStoNet:
             too large for memory goes to a temporary file.
         family, treatment, reference, missing, weights, cluster
             As for the class; ``weights`` and ``cluster`` may also name columns.
+        safe
+            Whether the formula is from somebody you would not let run programs here. All else
+            but names of columns is Python code, which is run with your rights; a safe formula is
+            limited to plain computations, which are not: interactions, ``C()``, ``I()`` of
+            arithmetic and comparisons, NumPy's functions of single numbers, and the transforms
+            center, standardize, scale, bs, cr, cc and te. What else it holds is named by
+            :class:`~cstonet.errors.UnsafeFormulaError`.
         """
         _check_choices(family, treatment, missing)
         model = cls.__new__(cls)
         with explained("reading the data", sizes(data)):
-            raw = RawData.from_formula(formula, data, weights, cluster)
+            raw = RawData.from_formula(formula, data, weights, cluster, safe=safe)
             model._read(raw, Request(family, treatment, reference, missing))
         return model
 
@@ -231,6 +239,7 @@ def _arguments(raw: RawData, request: Request) -> dict[str, Any]:
         "treatment": request.kind,
         "reference": request.reference,
         "missing": None if request.missing == "raise" else request.missing,
+        "safe": raw.safe or None,
     }
     for name, vector in (("weights", raw.weights), ("cluster", raw.cluster)):
         # Of an array there is nothing to write down but its name.
@@ -260,6 +269,7 @@ def fit(
     missing: Missing = "raise",
     weights: ArrayLike | str | None = None,
     cluster: ArrayLike | str | None = None,
+    safe: bool = False,
     seed: int = 0,
     n_jobs: int = -1,
     backend: str | None = None,
@@ -277,7 +287,7 @@ def fit(
         One row per unit, see :meth:`CausalStoNet.from_formula`.
     preset, seed, n_jobs, backend, progress, **options
         See :meth:`CausalStoNet.fit`.
-    family, treatment, reference, missing, weights, cluster
+    family, treatment, reference, missing, weights, cluster, safe
         See :meth:`CausalStoNet.from_formula`.
     """
     with progress_reporter(progress) as report:
@@ -291,6 +301,7 @@ def fit(
             missing=missing,
             weights=weights,
             cluster=cluster,
+            safe=safe,
         )
         return model.fit(
             preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=report, **options

@@ -6,7 +6,8 @@ Each part is a sum of terms. A term is, in this order of precedence,
 * ``.``, every column that no other part names;
 * a column, by its name, letter for letter, or as ``Q("any name")``;
 * ``0`` or ``1``, an intercept, which changes nothing: the network has its own;
-* anything else, e.g. ``np.log(x)``, ``C(g)``, ``x1:x2``: Python code, which patsy evaluates.
+* anything else, e.g. ``np.log(x)``, ``C(g)``, ``x1:x2``: Python code, which patsy evaluates; in a
+  safe formula, a plain computation that nobody evaluates as code (:mod:`cstonet.data.safe_terms`).
 
 Only the last kind costs more than a look-up, and only the last kind runs code.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cstonet.data.columns import unknown_column
-from cstonet.errors import FormulaError, TreatmentLeakError
+from cstonet.errors import FormulaError, OptionError, TreatmentLeakError
 
 if TYPE_CHECKING:
     import patsy
@@ -46,10 +47,13 @@ class Term:
         The term without its sign.
     removed : bool
         Whether it is subtracted (``- x3``).
+    safe : bool
+        Whether it is of a safe formula.
     """
 
     text: str
     removed: bool = False
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Formula:
         A column name or a Python expression each.
     covariates, mediators : tuple of Term
         The terms after the first and the second ``|``; without the latter there are no mediators.
+    safe : bool
+        Whether its parts are limited to plain computations, which run no code.
     """
 
     text: str
@@ -71,6 +77,7 @@ class Formula:
     treatment: str
     covariates: tuple[Term, ...]
     mediators: tuple[Term, ...] = ()
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +104,15 @@ class Selected:
         return patsy_terms.columns_used(self.terms, known)
 
 
-def parse_formula(text: str) -> Formula:
+def parse_formula(text: str, *, safe: bool = False) -> Formula:
     """Split ``outcome ~ treatment | covariates [| mediators]``.
 
     Parameters
     ----------
     text : str
         The formula.
+    safe : bool
+        Whether its parts are limited to plain computations, which run no code.
 
     Returns
     -------
@@ -113,11 +122,19 @@ def parse_formula(text: str) -> Formula:
     ------
     FormulaError
         If the text does not have that shape.
+    OptionError
+        If `safe` is not a truth value.
     """
+    if not isinstance(safe, bool):
+        raise OptionError(f"safe must be True or False, not {safe!r}.")
     if not isinstance(text, str):
         raise FormulaError(
             f"The formula must be a string, got {type(text).__name__}. {_HOW_TO_WRITE}"
         )
+    if safe:
+        from cstonet.data.safe_terms import check_length
+
+        check_length(text)
     sides = [side for _, side in _split(text, "~")]
     if len(sides) != 2:
         found = "no '~'" if len(sides) == 1 else f"{len(sides) - 1} times '~'"
@@ -137,8 +154,9 @@ def parse_formula(text: str) -> Formula:
         text=text,
         outcome=_single_term(outcome, "outcome", text),
         treatment=_single_term(parts[0], "treatment", text),
-        covariates=_terms(parts[1], "covariates", text),
-        mediators=_terms(parts[2], "mediators", text) if len(parts) == 3 else (),
+        covariates=_terms(parts[1], "covariates", text, safe=safe),
+        mediators=_terms(parts[2], "mediators", text, safe=safe) if len(parts) == 3 else (),
+        safe=safe,
     )
 
 
@@ -184,7 +202,7 @@ def select_columns(
         if term.text == ".":
             found: tuple[Any, ...] = tuple(name for name in known if name not in taken)
         else:
-            found = _resolve(term.text, known)
+            found = _resolve(term, known)
         if term.removed:
             for item in found:
                 chosen.pop(item, None)
@@ -228,8 +246,9 @@ def summands(text: str) -> list[str]:
     return [piece for _, piece in _split(text, "+,")]
 
 
-def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
+def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
     """Columns (str) and patsy terms that one term of the formula stands for."""
+    text = term.text
     name = named_column(text, known)
     if name is not None:
         return (name,)
@@ -239,6 +258,10 @@ def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
     if text.isidentifier() or quoted:
         raise unknown_column((quoted[1] or quoted[2]) if quoted else text, known)
     # Here and not at the top: a formula of plain names must not pay for patsy.
+    if term.safe:
+        from cstonet.data import safe_terms
+
+        return safe_terms.parse_term(text, known)
     from cstonet.data import patsy_terms
 
     return patsy_terms.parse_term(text, known)
@@ -291,7 +314,7 @@ def _single_term(part: str, role: str, formula: str) -> str:
     return terms[0].text
 
 
-def _terms(part: str, role: str, formula: str) -> tuple[Term, ...]:
+def _terms(part: str, role: str, formula: str, *, safe: bool = False) -> tuple[Term, ...]:
     pieces = list(_split(part, "+-"))
     # A leading sign leaves an empty piece before it, which stands for nothing.
     if len(pieces) > 1 and not pieces[0][1]:
@@ -299,7 +322,7 @@ def _terms(part: str, role: str, formula: str) -> tuple[Term, ...]:
     if not all(text for _, text in pieces):
         where = "is empty" if not part else f"has an empty term in {part!r}"
         raise FormulaError(f"The part for the {role} in {formula!r} {where}. {_HOW_TO_WRITE}")
-    return tuple(Term(text, removed=sign == "-") for sign, text in pieces)
+    return tuple(Term(text, removed=sign == "-", safe=safe) for sign, text in pieces)
 
 
 def _split(text: str, separators: str) -> Iterator[tuple[str, str]]:

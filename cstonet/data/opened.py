@@ -100,8 +100,8 @@ def _columns_read(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns that a formula reads: those that are covariates as they are, and the others."""
     header = pd.DataFrame(columns=columns)
-    outcome = expression_columns(parsed.outcome, columns)
-    treatment = expression_columns(parsed.treatment, columns)
+    outcome = expression_columns(parsed.outcome, columns, safe=parsed.safe)
+    treatment = expression_columns(parsed.treatment, columns, safe=parsed.safe)
     between = named_columns(parsed.mediators, header)
     selected = select_columns(
         parsed.covariates,

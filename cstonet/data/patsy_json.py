@@ -188,6 +188,17 @@ def _restored(value: Any) -> Any:
     return np.array(value["array"]) if isinstance(value, dict) else value
 
 
+def is_plain(info: patsy.FactorInfo, columns: Collection[str]) -> bool:
+    """Whether a factor is a plain computation on columns, whoever evaluates it."""
+    if isinstance(info.factor, PlainFactor):
+        return True
+    try:
+        _check_portable(info.factor.code, columns, info.state["eval_env"].namespace)
+    except NotAvailableError:
+        return False
+    return True
+
+
 def is_portable(code: str, columns: Collection[str]) -> bool:
     """Whether code is no more than a plain computation on columns, which a file may hold."""
     try:

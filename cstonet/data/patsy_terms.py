@@ -23,9 +23,10 @@ from cstonet.data.caller import caller_frame
 from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.patsy_json import info_from_json, info_to_json, round_states
-from cstonet.data.plain_factor import BUILTINS
+from cstonet.data.plain_factor import BUILTINS, PlainFactor, check_room
+from cstonet.data.row_by_row import check_rows
 from cstonet.data.sources import Sources
-from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.errors import CStoNetError, FormulaError, MissingValuesError, UnseenLevelError
 
 _RAISE = patsy.NAAction(on_NA="raise")
 
@@ -108,8 +109,8 @@ def term_matrix(
 
 def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:
     """The columns that terms are made of, in order of appearance."""
-    codes = (factor.code for term in terms for factor in term.factors)
-    return tuple(dict.fromkeys(name for code in codes for name in columns_in(code, known)))
+    factors = (factor for term in terms for factor in term.factors)
+    return tuple(dict.fromkeys(name for each in factors for name in _columns_of(each, known)))
 
 
 def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
@@ -189,11 +190,15 @@ class PatsyBlock:
         # With an intercept, so that C(g) is coded against a reference level.
         everything = [patsy.INTERCEPT, *margins, *terms]
         data = _prepare(inputs, frame)
+        _check_room(everything, data, len(frame))
         with _translated_errors():
             (info,) = patsy.design_matrix_builders(
                 [everything], lambda: iter([data]), _caller_environment(), _RAISE
             )
         round_states(info)
+        used = {factor: _columns_of(factor, frame.columns) for factor in info.factor_infos}
+        with _translated_errors():
+            check_rows(info, data, used)
         kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
         return cls(inputs, info, tuple(kept))
 
@@ -275,6 +280,13 @@ def _identity(values: Any) -> Any:
     return values
 
 
+def _columns_of(factor: Any, known: Collection[str]) -> tuple[str, ...]:
+    """The columns that one factor is made of."""
+    if isinstance(factor, PlainFactor):
+        return tuple(name for name in factor.columns if name in known)
+    return columns_in(factor.code, known)
+
+
 def _column(term: patsy.Term, known: Collection[str]) -> str | None:
     """The column that a term is, if patsy has nothing to compute."""
     return named_column(term.factors[0].code, known) if len(term.factors) == 1 else None
@@ -306,6 +318,14 @@ def _prepared(column: Column, values: pd.Series) -> pd.Series:
         return pd.Series(codes.astype(bool), index=values.index)
     levels = pd.Index(list(column.levels))
     return pd.Series(pd.Categorical.from_codes(codes, levels), index=values.index)
+
+
+def _check_room(terms: Sequence[patsy.Term], data: Mapping[str, pd.Series], n: int) -> None:
+    """Refuse safe terms that memory has no room for; whoever writes code is free to fill it."""
+    factors = {factor for term in terms for factor in term.factors}
+    trees = {factor: factor.tree for factor in factors if isinstance(factor, PlainFactor)}
+    if len(trees) == len(factors):
+        check_room(terms, trees, data, n)
 
 
 def _input(values: pd.Series) -> Column:
@@ -376,3 +396,8 @@ def _translated_errors() -> Iterator[None]:
                 "Change the term or correct the rows where it is not defined."
             ) from error
         raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error
+    except (CStoNetError, MemoryError):
+        raise
+    except Exception as error:
+        # Codings of levels, and code of the user's that gives patsy what it does not expect.
+        raise FormulaError(f"A term cannot be evaluated: {_reason(error)}.") from error

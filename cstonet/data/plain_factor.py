@@ -45,7 +45,8 @@ from cstonet.memory import readable
 BUILTINS: dict[str, Any] = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
 """What patsy offers to every formula."""
 
-_MOST_COLUMNS = 100_000
+# Patsy makes columns one by one, which takes long before it takes much room.
+_MOST_COLUMNS = 10_000
 
 
 def meaning_of(name: str) -> Any:

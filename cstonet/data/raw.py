@@ -57,6 +57,8 @@ class RawData:
         Rows left out already.
     lookup : Lookup or None
         Where other columns of the data can be looked up; None: nowhere.
+    safe : bool
+        Whether the formula was limited to plain computations.
     """
 
     outcome: Vector
@@ -71,6 +73,7 @@ class RawData:
     n_dropped: int = 0
     lookup: Lookup | None = None
     cluster: Vector | None = None
+    safe: bool = False
 
     @classmethod
     def from_formula(
@@ -79,6 +82,8 @@ class RawData:
         data: Any,
         weights: ArrayLike | str | None = None,
         cluster: ArrayLike | str | None = None,
+        *,
+        safe: bool = False,
     ) -> RawData:
         """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
@@ -86,7 +91,7 @@ class RawData:
         ----------
         formula : str
             E.g. ``"y ~ treat | ."`` or ``"np.log(y) ~ treat | . - id + C(region) + bs(age, 4)"``.
-            Terms other than column names are Python code, which is run.
+            Terms other than column names are Python code, which is run, unless `safe`.
         data : DataFrame, Arrow table or dataset, or path of a Parquet or Arrow file, n rows
             The data. Never changed. Of all but a frame, only the columns named are read.
             The covariates of a Dask DataFrame stay on its workers.
@@ -94,18 +99,20 @@ class RawData:
             Observation weights, or the name of their column.
         cluster : array-like (n,) or str, optional
             Labels of the clusters that rows belong to, or the name of their column.
+        safe : bool
+            Whether the formula is limited to plain computations, which run no code.
 
         Raises
         ------
         FormulaError, DataError
             Or one of their children, each saying what to do.
         """
-        parsed = parse_formula(formula)
+        parsed = parse_formula(formula, safe=safe)
         opened = OpenedData.of(data, parsed, weights, cluster)
         frame, header = opened.frame, opened.header
         _check_rows((len(frame), header.shape[1]))
-        y = Vector.from_expression(parsed.outcome, frame)
-        treat = Vector.from_expression(parsed.treatment, frame)
+        y = Vector.from_expression(parsed.outcome, frame, safe=safe)
+        treat = Vector.from_expression(parsed.treatment, frame, safe=safe)
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
         w = _column_or_values("weights", weights, frame)
@@ -127,7 +134,7 @@ class RawData:
         return cls(
             outcome=y,
             treatment=treat,
-            received=Received.of(treat, frame),
+            received=Received.of(treat, frame, safe=safe),
             weights=w,
             sources=sources,
             selected=selected,
@@ -136,6 +143,7 @@ class RawData:
             mediators=mediators,
             lookup=opened.lookup,
             cluster=c,
+            safe=safe,
         )
 
     @classmethod

@@ -52,8 +52,17 @@ class Vector:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def from_expression(cls, code: str, frame: pd.DataFrame) -> Vector:
-        """A column, or a Python expression of columns.
+    def from_expression(cls, code: str, frame: pd.DataFrame, *, safe: bool = False) -> Vector:
+        """A column, or an expression of columns.
+
+        Parameters
+        ----------
+        code : str
+            The column or the expression.
+        frame : DataFrame
+            The data.
+        safe : bool
+            Whether an expression must be a plain computation; else it is Python code, which is run.
 
         Raises
         ------
@@ -65,10 +74,9 @@ class Vector:
             return cls.from_column(name, frame)
         if code.isidentifier():
             return cls.from_column(code, frame)
-        from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
-
-        columns = patsy_terms.columns_in(code, frame.columns)
-        values = patsy_terms.evaluate(code, frame)
+        terms = _reader_of_terms(safe)
+        columns = terms.columns_in(code, frame.columns)
+        values = terms.evaluate(code, frame)
         # The expression may hide a gap: NaN > 0 is False, not missing.
         hidden = take(frame, columns).isna().to_numpy().any(axis=1)
         missing = hidden | values.isna().to_numpy()
@@ -134,8 +142,8 @@ class Vector:
         return Vector(self.name, self.values.loc[keep], gaps, self.columns)
 
 
-def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
-    """The columns that a variable is made of: one, or those of a Python expression.
+def expression_columns(code: str, columns: pd.Index, *, safe: bool = False) -> tuple[str, ...]:
+    """The columns that a variable is made of: one, or those of an expression.
 
     Raises
     ------
@@ -147,9 +155,19 @@ def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
         return (name,)
     if code.isidentifier():
         raise unknown_column(code, columns)
-    from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
+    used: tuple[str, ...] = _reader_of_terms(safe).columns_in(code, columns)
+    return used
 
-    return patsy_terms.columns_in(code, columns)
+
+def _reader_of_terms(safe: bool) -> Any:
+    """The module that reads expressions; not at the top: plain formulas never load patsy."""
+    if safe:
+        from cstonet.data import safe_terms
+
+        return safe_terms
+    from cstonet.data import patsy_terms
+
+    return patsy_terms
 
 
 def counted(values: NDArray[_Scalar], weights: NDArray[np.float64] | None) -> NDArray[_Scalar]:

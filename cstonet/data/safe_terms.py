@@ -1,0 +1,152 @@
+"""Formulas of unknown origin: their terms are plain computations, or refused by name.
+
+A safe formula is read by the parser of :mod:`cstonet.data.plain_parser` and evaluated node by node
+by :mod:`cstonet.data.plain_factor`. No text reaches Python's ``compile``, ``exec`` or ``eval``, nor
+patsy, which evaluates terms as Python code. The worst that it can say is a wrong model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+
+from cstonet.data.columns import unknown_column
+from cstonet.data.plain_code import ADMITTED, Column, Node, NotPlain, columns_of
+from cstonet.data.plain_parser import expression, products
+from cstonet.errors import FormulaError, UnsafeFormulaError
+
+if TYPE_CHECKING:
+    import patsy
+
+_Read = TypeVar("_Read")
+_LONGEST = 1_000_000
+_MOST_SHOWN = 60
+
+
+def check_length(formula: str) -> None:
+    """Refuse a text that is no formula of anybody's, before it is looked at.
+
+    Raises
+    ------
+    UnsafeFormulaError
+        If it is longer than a million characters.
+    """
+    if len(formula) > _LONGEST:
+        raise UnsafeFormulaError(
+            f"A safe formula has at most {_LONGEST} characters, this one has {len(formula)}. Write "
+            "'.' for all columns and take some out with '-', or pass arrays."
+        )
+
+
+def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
+    """The columns that an expression is made of, in order of appearance.
+
+    Raises
+    ------
+    UnsafeFormulaError, UnknownColumnError
+        If it is no plain computation on columns.
+    """
+    return columns_of(_checked(code, known))
+
+
+def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
+    """Evaluate an expression for one column, such as ``np.log(y)`` or ``I(dose > 0)``.
+
+    Parameters
+    ----------
+    code : str
+        The expression.
+    frame : DataFrame, n rows
+        The data.
+
+    Returns
+    -------
+    Series of length n, named after the code, with the index of the frame
+
+    Raises
+    ------
+    UnsafeFormulaError, UnknownColumnError
+        If it is no plain computation on columns.
+    FormulaError
+        If it does not give one value per row.
+    """
+    from cstonet.data.plain_factor import explained, value  # not at the top: it loads patsy
+
+    tree = _checked(code, frame.columns)
+    with explained(code):
+        values = value(tree, {name: frame[name] for name in columns_of(tree)}, None)
+        return pd.Series(values, index=frame.index, name=code)
+
+
+def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
+    """Expand one term, e.g. ``x1*x2`` to ``x1``, ``x2`` and ``x1:x2``.
+
+    Parameters
+    ----------
+    text : str
+        The term as typed.
+    known : collection of str
+        The columns of the frame.
+
+    Returns
+    -------
+    tuple of str and patsy.Term
+        A column by its name if there is nothing to compute, else a term.
+
+    Raises
+    ------
+    UnsafeFormulaError, UnknownColumnError
+        If it is no term of a safe formula.
+    """
+    joined = _read(text, products)
+    for _, node in (factor for group in joined for factor in group):
+        _check_columns(text, node, known)
+    expanded = [joined[0]]
+    for group in joined[1:]:
+        expanded += [group, *([*others, *group] for others in expanded)]
+    return tuple(dict.fromkeys(map(_term, expanded)))
+
+
+def _term(factors: Sequence[tuple[str, Node]]) -> str | patsy.Term:
+    """A column, or factors joined by ``:``."""
+    if len(factors) == 1 and isinstance(factors[0][1], Column):
+        return factors[0][1].name
+    import patsy
+
+    from cstonet.data.plain_factor import PlainFactor
+
+    return patsy.Term([PlainFactor(code) for code, _ in factors])
+
+
+def _checked(code: str, known: Collection[str]) -> Node:
+    """The tree of an expression of columns that there are."""
+    tree = _read(code, expression)
+    _check_columns(code, tree, known)
+    return tree
+
+
+def _check_columns(code: str, tree: Node, known: Collection[str]) -> None:
+    names = columns_of(tree)
+    if not names:
+        raise FormulaError(f"{_shown(code)} is made of no column.")
+    for name in names:
+        if name not in known:
+            raise unknown_column(name, known)
+
+
+def _read(text: str, read: Callable[[str], _Read]) -> _Read:
+    try:
+        return read(text)
+    except NotPlain as found:
+        raise UnsafeFormulaError(
+            f"{_shown(text)} is no part of a safe formula: {found.part!r} {found.reason}. Safe "
+            f"formulas hold {ADMITTED}. Compute anything else as a column of the data; or, if you "
+            "trust whoever wrote the formula as you would trust a program of theirs, pass "
+            "safe=False."
+        ) from found
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ...")
