@@ -246,6 +246,17 @@ def summands(text: str) -> list[str]:
     return [piece for _, piece in _split(text, "+,")]
 
 
+def terms_of_sum(text: str, *, safe: bool = False) -> tuple[Term, ...]:
+    """The terms of a sum by itself, such as ``0 + age + C(sex)``.
+
+    Raises
+    ------
+    FormulaError
+        If a term is empty, or a bracket or a quote is not closed.
+    """
+    return _terms(text.strip(), "terms", text, safe=safe)
+
+
 def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
     """Columns (str) and patsy terms that one term of the formula stands for."""
     text = term.text

@@ -19,6 +19,7 @@ import patsy
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
+from cstonet.data import safe_terms
 from cstonet.data.caller import caller_frame
 from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
@@ -59,7 +60,12 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
 
 
 def term_matrix(
-    text: str, known: Collection[str], column: Callable[[str], pd.Series], n: int
+    text: str,
+    known: Collection[str],
+    column: Callable[[str], pd.Series],
+    n: int,
+    *,
+    safe: bool = False,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The columns that a sum of terms stands for, with a constant unless it says ``0 +``.
 
@@ -73,6 +79,8 @@ def term_matrix(
         Gives the values of one, without gaps.
     n : int
         Number of rows.
+    safe : bool
+        Whether the terms must be plain computations; else they are Python code, which is run.
 
     Returns
     -------
@@ -81,6 +89,24 @@ def term_matrix(
     """
     if not isinstance(text, str) or not text.strip():
         raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {text!r}.")
+    terms = safe_terms.parse_sum(text, known) if safe else _parse_sum(text, known)
+    frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
+    if frame.shape[1] == 0 and any(term.factors for term in terms):
+        raise FormulaError(f"The terms {text!r} use no column of the data.")
+    if frame.shape[1] == 0:
+        return np.ones((n, 1)), tuple(term.name() for term in terms)
+    data = _prepare([_input(frame[name]) for name in frame], frame)
+    _check_room(terms, data, n)
+    with _translated_errors():
+        (info,) = patsy.design_matrix_builders(
+            [terms], lambda: iter([data]), _caller_environment(), _RAISE
+        )
+        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
+    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
+
+
+def _parse_sum(text: str, known: Collection[str]) -> list[patsy.Term]:
+    """The terms of a sum of Python expressions, with a constant unless it says otherwise."""
     try:
         described = patsy.ModelDesc.from_formula(text)
     except (patsy.PatsyError, RecursionError) as error:
@@ -93,18 +119,7 @@ def term_matrix(
         raise FormulaError(f"{text!r} must be a sum of terms without '~', such as 'age + C(sex)'.")
     for code in (factor.code for term in terms for factor in term.factors):
         _check_names(code, known)
-    frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
-    if frame.shape[1] == 0 and any(term.factors for term in terms):
-        raise FormulaError(f"The terms {text!r} use no column of the data.")
-    if frame.shape[1] == 0:
-        return np.ones((n, 1)), tuple(term.name() for term in terms)
-    data = _prepare([_input(frame[name]) for name in frame], frame)
-    with _translated_errors():
-        (info,) = patsy.design_matrix_builders(
-            [terms], lambda: iter([data]), _caller_environment(), _RAISE
-        )
-        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
-    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
+    return list(terms)
 
 
 def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:

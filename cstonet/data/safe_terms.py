@@ -8,11 +8,12 @@ patsy, which evaluates terms as Python code. The worst that it can say is a wron
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pandas as pd
 
 from cstonet.data.columns import unknown_column
+from cstonet.data.formula import terms_of_sum
 from cstonet.data.plain_code import ADMITTED, Column, Node, NotPlain, columns_of
 from cstonet.data.plain_parser import expression, products
 from cstonet.errors import FormulaError, UnsafeFormulaError
@@ -100,19 +101,55 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
     UnsafeFormulaError, UnknownColumnError
         If it is no term of a safe formula.
     """
-    joined = _read(text, products)
+    return tuple(dict.fromkeys(_column(term) or _term(term) for term in _expanded(text, known)))
+
+
+def parse_sum(text: str, known: Collection[str]) -> list[patsy.Term]:
+    """The terms of a sum, with a constant unless it says ``0 +`` or ``- 1``.
+
+    Raises
+    ------
+    UnsafeFormulaError, UnknownColumnError, FormulaError
+        If it is no sum of terms of a safe formula.
+    """
+    check_length(text)
+    import patsy
+
+    chosen: dict[patsy.Term, None] = {patsy.INTERCEPT: None}
+    for term in terms_of_sum(text, safe=True):
+        if term.text in ("0", "1"):
+            found, removed = [patsy.INTERCEPT], term.removed is (term.text == "1")
+        else:
+            found, removed = list(map(_term, _expanded(term.text, known))), term.removed
+        for each in found:
+            if removed:
+                chosen.pop(each, None)
+            else:
+                chosen[each] = None
+    return list(chosen)
+
+
+_Factors: TypeAlias = Sequence[tuple[str, Node]]
+
+
+def _expanded(text: str, known: Collection[str]) -> list[_Factors]:
+    """The terms that one term stands for, each by its factors."""
+    joined: list[list[tuple[str, Node]]] = _read(text, products)
     for _, node in (factor for group in joined for factor in group):
         _check_columns(text, node, known)
-    expanded = [joined[0]]
+    expanded: list[_Factors] = [joined[0]]
     for group in joined[1:]:
         expanded += [group, *([*others, *group] for others in expanded)]
-    return tuple(dict.fromkeys(map(_term, expanded)))
+    return expanded
 
 
-def _term(factors: Sequence[tuple[str, Node]]) -> str | patsy.Term:
-    """A column, or factors joined by ``:``."""
-    if len(factors) == 1 and isinstance(factors[0][1], Column):
-        return factors[0][1].name
+def _column(factors: _Factors) -> str | None:
+    """The column that a term is, if there is nothing to compute."""
+    node = factors[0][1]
+    return node.name if len(factors) == 1 and isinstance(node, Column) else None
+
+
+def _term(factors: _Factors) -> patsy.Term:
     import patsy
 
     from cstonet.data.plain_factor import PlainFactor
