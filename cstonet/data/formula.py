@@ -235,17 +235,6 @@ def named_column(text: str, columns: Collection[str]) -> str | None:
     return name if name in columns else None
 
 
-def summands(text: str) -> list[str]:
-    """The terms of a sum such as ``age + C(region)``; commas may stand for the plus signs.
-
-    Raises
-    ------
-    FormulaError
-        If a bracket or a quote is not closed.
-    """
-    return [piece for _, piece in _split(text, "+,")]
-
-
 def terms_of_sum(text: str, *, safe: bool = False) -> tuple[Term, ...]:
     """The terms of a sum by itself, such as ``0 + age + C(sex)``.
 
@@ -255,6 +244,17 @@ def terms_of_sum(text: str, *, safe: bool = False) -> tuple[Term, ...]:
         If a term is empty, or a bracket or a quote is not closed.
     """
     return _terms(text.strip(), "terms", text, safe=safe)
+
+
+def summands(text: str) -> list[str]:
+    """The terms of a sum such as ``age + C(region)``; commas may stand for the plus signs.
+
+    Raises
+    ------
+    FormulaError
+        If a bracket or a quote is not closed.
+    """
+    return [piece for _, piece in _split(text, "+,")]
 
 
 def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
@@ -267,7 +267,7 @@ def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
         return ()
     quoted = _QUOTED.fullmatch(text)
     if text.isidentifier() or quoted:
-        raise unknown_column((quoted[1] or quoted[2]) if quoted else text, known)
+        raise unknown_column((quoted[1] or quoted[2] or "") if quoted else text, known)
     # Here and not at the top: a formula of plain names must not pay for patsy.
     if term.safe:
         from cstonet.data import safe_terms

@@ -21,7 +21,7 @@ from pandas.api import types as pdt
 
 from cstonet.data import safe_terms
 from cstonet.data.caller import caller_frame
-from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
+from cstonet.data.columns import Column, describe, listing, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.patsy_json import info_from_json, info_to_json, round_states
 from cstonet.data.plain_factor import BUILTINS, PlainFactor, check_room
@@ -97,12 +97,11 @@ def term_matrix(
         return np.ones((n, 1)), tuple(term.name() for term in terms)
     data = _prepare([_input(frame[name]) for name in frame], frame)
     _check_room(terms, data, n)
-    with _translated_errors():
+    with _translated_errors(terms):
         (info,) = patsy.design_matrix_builders(
             [terms], lambda: iter([data]), _caller_environment(), _RAISE
         )
-        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
-    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
+    return _built(info, data, n).astype(np.float64), tuple(info.column_names)
 
 
 def _parse_sum(text: str, known: Collection[str]) -> list[patsy.Term]:
@@ -206,13 +205,13 @@ class PatsyBlock:
         everything = [patsy.INTERCEPT, *margins, *terms]
         data = _prepare(inputs, frame)
         _check_room(everything, data, len(frame))
-        with _translated_errors():
+        with _translated_errors(terms):
             (info,) = patsy.design_matrix_builders(
                 [everything], lambda: iter([data]), _caller_environment(), _RAISE
             )
         round_states(info)
         used = {factor: _columns_of(factor, frame.columns) for factor in info.factor_infos}
-        with _translated_errors():
+        with _translated_errors(terms):
             check_rows(info, data, used)
         kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
         return cls(inputs, info, tuple(kept))
@@ -241,9 +240,7 @@ class PatsyBlock:
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The block's covariates (n, k) from columns without missing values."""
         data = _prepare(self.inputs, sources.other)
-        with _translated_errors():
-            (matrix,) = patsy.build_design_matrices([self.info], data, _RAISE)
-        return np.asarray(matrix)[:, self.kept]
+        return _built(self.info, data, len(sources.other))[:, self.kept]
 
     def __copy__(self) -> PatsyBlock:
         return self
@@ -387,6 +384,22 @@ def _check_names(code: str, known: Collection[str]) -> None:
             raise unknown_column(name, known)
 
 
+def _built(info: patsy.DesignInfo, data: dict[str, pd.Series], n: int) -> NDArray[np.floating]:
+    """The matrix of terms, which must have a row for each of the n rows of the data."""
+    with _translated_errors(info.terms):
+        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
+    if len(matrix) != n:
+        raise FormulaError(
+            f"Of the terms {_named(info.terms)}, one gives {len(matrix)} values for {n} rows. Each "
+            "must give one number, or one level, for every row."
+        )
+    return np.asarray(matrix)
+
+
+def _named(terms: Iterable[patsy.Term]) -> str:
+    return listing(term.name() for term in terms if term.factors)
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it nests or adds too many terms; write long sums outside of brackets"
@@ -394,8 +407,8 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Patsy's complaints about data, in this package's classes."""
+def _translated_errors(terms: Iterable[patsy.Term]) -> Iterator[None]:
+    """What evaluating terms may raise, in this package's classes."""
     try:
         yield
     except patsy.PatsyError as error:
@@ -413,6 +426,8 @@ def _translated_errors() -> Iterator[None]:
         raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error
     except (CStoNetError, MemoryError):
         raise
-    except Exception as error:
-        # Codings of levels, and code of the user's that gives patsy what it does not expect.
-        raise FormulaError(f"A term cannot be evaluated: {_reason(error)}.") from error
+    except (Exception, SystemExit) as error:  # a term is code, which may raise anything
+        raise FormulaError(
+            f"Of the terms {_named(terms)}, one cannot be evaluated: {_reason(error)}. Each must "
+            "give one number, or one level, for every row."
+        ) from error

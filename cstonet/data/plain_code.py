@@ -145,6 +145,9 @@ FUNCTIONS: dict[str, Signature] = {
 }
 """Functions of patsy, beside ``Q``, which is a way to write a column."""
 
+SPLINES = ("bs", "cr", "cc", "te")
+"""Those that give several columns."""
+
 CONTRASTS: dict[str, tuple[str, ...]] = {
     "Treatment": ("reference",),
     "Sum": ("omit",),

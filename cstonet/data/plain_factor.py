@@ -37,7 +37,7 @@ from cstonet.data.plain_code import (
     columns_of,
     walk,
 )
-from cstonet.data.plain_parser import expression
+from cstonet.data.plain_parser import expression, on_one_line
 from cstonet.data.storage import fits_in_memory
 from cstonet.errors import CStoNetError, FormulaError, NotEnoughMemoryError
 from cstonet.memory import readable
@@ -78,7 +78,7 @@ class PlainFactor:
 
     def __init__(self, code: str) -> None:
         self.tree = expression(code)
-        self.code: str = normalize_token_spacing(code)
+        self.code: str = normalize_token_spacing(on_one_line(code))
         self.columns = columns_of(self.tree)
         self.origin = Origin(self.code, 0, len(self.code))
 

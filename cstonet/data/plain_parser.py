@@ -31,7 +31,7 @@ from cstonet.data.plain_code import (
     columns_of,
 )
 
-# Bounds of a text. A term that people write has some dozen tokens.
+# Bounds of a text, and of its lists of knots or levels. A term of people has some dozen tokens.
 _MOST_CHARACTERS = 2000
 _MOST_TOKENS = 400
 _MOST_DEEP = 25
@@ -51,10 +51,15 @@ _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f]+)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?!\w)
       | (?P<name>[^\W0-9]\w*)
-      | (?P<text>'[^'\\\n]*'|"[^"\\\n]*")
+      | (?P<text>'[^'\\\x00-\x1f\ud800-\udfff]*'|"[^"\\\x00-\x1f\ud800-\udfff]*")
       | (?P<sign>\*\*|//|<=|>=|==|!=|[-+*/%&|^~<>(),=\[\].:])""",
     re.VERBOSE,
 )
+
+
+def on_one_line(code: str) -> str:
+    """The code with blanks for line breaks and the like; texts stay as they are."""
+    return _TOKEN.sub(lambda token: " " if token.lastgroup == "space" else token[0], code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,5 +436,3 @@ def _check_setting(where: str, name: str, value: Any) -> None:
         raise NotPlain(f"{where}{value!r}", f"must be a number from 1 to {_MOST_WIDE}")
     if name == "degree" and not (number and 0 <= value <= _HIGHEST_DEGREE):
         raise NotPlain(f"{where}{value!r}", f"must be a number from 0 to {_HIGHEST_DEGREE}")
-    if name == "knots" and isinstance(value, tuple) and len(value) > _MOST_WIDE:
-        raise NotPlain(f"{where}...", f"has more than {_MOST_WIDE} knots")

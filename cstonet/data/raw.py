@@ -23,6 +23,7 @@ from cstonet.data.mediators import RawMediators, check_parts, named_columns
 from cstonet.data.opened import OpenedData
 from cstonet.data.partitions import PartitionedColumns
 from cstonet.data.received import Received
+from cstonet.data.safe_terms import check as check_safety
 from cstonet.data.sources import Gaps, Sources
 from cstonet.data.sparse import SparseColumns
 from cstonet.data.variables import Vector
@@ -111,6 +112,8 @@ class RawData:
         opened = OpenedData.of(data, parsed, weights, cluster)
         frame, header = opened.frame, opened.header
         _check_rows((len(frame), header.shape[1]))
+        if safe:
+            check_safety(parsed, opened.columns)
         y = Vector.from_expression(parsed.outcome, frame, safe=safe)
         treat = Vector.from_expression(parsed.treatment, frame, safe=safe)
         if set(y.columns) & set(treat.columns):

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import pandas as pd
 
 from cstonet.data.columns import unknown_column
-from cstonet.data.formula import terms_of_sum
-from cstonet.data.plain_code import ADMITTED, Column, Node, NotPlain, columns_of
+from cstonet.data.formula import Formula, named_column, terms_of_sum
+from cstonet.data.plain_code import (
+    ADMITTED,
+    SPLINES,
+    Call,
+    Column,
+    Node,
+    NotPlain,
+    columns_of,
+    walk,
+)
 from cstonet.data.plain_parser import expression, products
 from cstonet.errors import FormulaError, UnsafeFormulaError
 
@@ -39,6 +48,22 @@ def check_length(formula: str) -> None:
             f"A safe formula has at most {_LONGEST} characters, this one has {len(formula)}. Write "
             "'.' for all columns and take some out with '-', or pass arrays."
         )
+
+
+def check(formula: Formula, known: Collection[str]) -> None:
+    """Refuse a formula that says more than it may, before any of the data is touched.
+
+    Raises
+    ------
+    UnsafeFormulaError, UnknownColumnError, FormulaError
+        Naming the part.
+    """
+    for code in (formula.outcome, formula.treatment):
+        if named_column(code, known) is None and not code.isidentifier():
+            columns_in(code, known)
+    for term in (*formula.covariates, *formula.mediators):
+        if term.text not in (".", "0", "1") and named_column(term.text, known) is None:
+            _expanded(term.text, known)
 
 
 def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
@@ -76,6 +101,9 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
     from cstonet.data.plain_factor import explained, value  # not at the top: it loads patsy
 
     tree = _checked(code, frame.columns)
+    for part in walk(tree):
+        if isinstance(part, Call) and part.name in SPLINES:
+            raise FormulaError(f"{_shown(code)} has several columns: {part.name}() is no variable.")
     with explained(code):
         values = value(tree, {name: frame[name] for name in columns_of(tree)}, None)
         return pd.Series(values, index=frame.index, name=code)
