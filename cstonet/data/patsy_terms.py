@@ -335,9 +335,8 @@ def _prepared(column: Column, values: pd.Series) -> pd.Series:
 def _check_room(terms: Sequence[patsy.Term], data: Mapping[str, pd.Series], n: int) -> None:
     """Refuse safe terms that memory has no room for; whoever writes code is free to fill it."""
     factors = {factor for term in terms for factor in term.factors}
-    trees = {factor: factor.tree for factor in factors if isinstance(factor, PlainFactor)}
-    if len(trees) == len(factors):
-        check_room(terms, trees, data, n)
+    if all(isinstance(factor, PlainFactor) for factor in factors):
+        check_room(terms, factors, data, n)
 
 
 def _input(values: pd.Series) -> Column:

@@ -187,7 +187,10 @@ def value(node: Node, data: Mapping[str, Any], transforms: Mapping[str, Any] | N
 
 
 def check_room(
-    terms: Iterable[patsy.Term], factors: Mapping[Any, Node], data: Mapping[str, pd.Series], n: int
+    terms: Iterable[patsy.Term],
+    factors: Iterable[PlainFactor],
+    data: Mapping[str, pd.Series],
+    n: int,
 ) -> None:
     """Refuse terms with more columns than there is room for, before patsy makes them.
 
@@ -195,8 +198,8 @@ def check_room(
     ----------
     terms : iterable of patsy.Term
         The terms.
-    factors : mapping
-        What their factors compute.
+    factors : iterable of PlainFactor
+        Their factors.
     data : mapping
         Columns by name.
     n : int
@@ -207,7 +210,10 @@ def check_room(
     NotEnoughMemoryError
         Naming the term that has most.
     """
-    widths = {factor: _width(node, data, n) for factor, node in factors.items()}
+    widths: dict[PlainFactor, int] = {}
+    for factor in factors:
+        with explained(factor.code):
+            widths[factor] = _width(factor.tree, data, n)
     columns = {term: math.prod(widths[factor] for factor in term.factors) for term in terms}
     total = sum(columns.values())
     # The columns, and patsy's square coding of the levels of each factor.
@@ -240,7 +246,11 @@ def _width(node: Node, data: Mapping[str, pd.Series], n: int) -> int:
             return len(settings["levels"])
         # Values that learn from the data could have as many levels as there are rows.
         learns = any(isinstance(part, Call) and part.name not in ("I", "C") for part in walk(node))
-        return n if learns else _levels(value(node, data, None))
+        return (
+            max(n, _width(node.arguments[0], data, n))
+            if learns
+            else _levels(value(node, data, None))
+        )
     if node.name in ("bs", "cr", "cc"):
         knots = settings.get("knots")
         return max(int(settings.get("df") or 0), 8 + len(knots if isinstance(knots, tuple) else ()))

@@ -3,8 +3,9 @@
 ``hostile(chance)`` writes one formula of an attacker: known attacks, put where a formula has terms,
 arguments, names or texts, then changed letter by letter. ``python -m tests.fuzz.formulas --count
 1000000 --jobs 2`` lets `CausalStoNet.from_formula(..., safe=True)` read as many, in processes that
-allow no audit event of Python's but looks at the stack and at how much memory is left: no code is compiled or run, nothing is
-imported or opened, no process and no socket is made. Ends with 1 if anything was found.
+allow no audit event of Python's but looks at the stack and at how much memory is left: no code is
+compiled or run, nothing is imported or written, no process and no socket is made. Ends with 1 if
+anything was found.
 """
 
 from __future__ import annotations
@@ -49,65 +50,73 @@ ATTACKS = (
     "getattr(x1, '__class__')", "setattr(np, 'log', 0)", "vars(np)", "globals()", "locals()",
     "type('X', (), {})()", "object.__subclasses__()", "print(x1)", "__builtins__",
     "__builtins__['eval']('1')", "__loader__.load_module('os')", "np.load('escaped')",
-    "np.save('escaped', x1)", "np.memmap('escaped', mode='w+', shape=9)", "np.fromfile('escaped')",
-    "np.loadtxt('/etc/passwd')", "np.genfromtxt('http://127.0.0.1:9')", "x1.tofile('escaped')",
-    "np.lib.format.open_memmap('escaped')", "np.frompyfunc(eval, 1, 1)('1')", "np.log.__self__",
-    "np.vectorize(eval)('1')", "np.testing.measure('1')", "np.f2py.compile('')", "np.ctypeslib",
-    "np.random.normal(size=10**12)", "np.zeros(10**12)", "np.ones((10**6, 10**6))", "np.matmul(x1, x1)",
-    "np.log(x1, out=x1)", "np.add.reduce(x1)", "np.log(x1, dtype=object)", "np.einsum('i->', x1)",
-    "x1.to_csv('escaped')", "x1.to_pickle('escaped')", "x1.eval('1')", "x1.pipe(print)",
-    "x1.apply(eval)", "x1.map(exec)", "x1.array", "x1.values.data", "g.str.repeat(10**9)",
-    "pd.read_pickle('escaped')", "pd.eval('1')", "patsy.dmatrix('x1')", "dmatrix('x1')",
-    "EvalFactor('1')", "patsy.eval.EvalFactor('1')", "I.__globals__", "Q.__globals__['EvalEnvironment']",
-    "bs.__wrapped__", "C.__code__", "Treatment.__init__.__globals__", "center.__closure__",
-    "9**9**9", "9**9**9**9", "x1**9**9**9", "(-9)**99999", "2**-9999", "1<<10**9", "10**10**10",
-    "'a'*10**9", "g*10**9", "g*1000000000", "[0]*10**9", "(0,)*1000000000", "k**99999999",
-    "1e999", "1e-999", "9" * 400, "1_000", "0x7fffffff", "0b1", "1j", "nan", "inf", "1" + "0" * 5000,
-    "bs(x1, df=10**9)", "bs(x1, df=1000000000)", "bs(x1, 4, degree=99)", "bs(x1, 4, degree=-1)",
+    "np.save('escaped', x1)", "np.memmap('escaped', mode='w+', shape=9)",
+    "np.fromfile('escaped')", "np.loadtxt('/etc/passwd')", "np.genfromtxt('http://127.0.0.1:9')",
+    "x1.tofile('escaped')", "np.lib.format.open_memmap('escaped')",
+    "np.frompyfunc(eval, 1, 1)('1')", "np.log.__self__", "np.vectorize(eval)('1')",
+    "np.testing.measure('1')", "np.f2py.compile('')", "np.ctypeslib",
+    "np.random.normal(size=10**12)", "np.zeros(10**12)", "np.ones((10**6, 10**6))",
+    "np.matmul(x1, x1)", "np.log(x1, out=x1)", "np.add.reduce(x1)", "np.log(x1, dtype=object)",
+    "np.einsum('i->', x1)", "x1.to_csv('escaped')", "x1.to_pickle('escaped')", "x1.eval('1')",
+    "x1.pipe(print)", "x1.apply(eval)", "x1.map(exec)", "x1.array", "x1.values.data",
+    "g.str.repeat(10**9)", "pd.read_pickle('escaped')", "pd.eval('1')", "patsy.dmatrix('x1')",
+    "dmatrix('x1')", "EvalFactor('1')", "patsy.eval.EvalFactor('1')", "I.__globals__",
+    "Q.__globals__['EvalEnvironment']", "bs.__wrapped__", "C.__code__",
+    "Treatment.__init__.__globals__", "center.__closure__", "9**9**9", "9**9**9**9",
+    "x1**9**9**9", "(-9)**99999", "2**-9999", "1<<10**9", "10**10**10", "'a'*10**9", "g*10**9",
+    "g*1000000000", "[0]*10**9", "(0,)*1000000000", "k**99999999", "1e999", "1e-999", "9" * 400,
+    "1_000", "0x7fffffff", "0b1", "1j", "nan", "inf", "1" + "0" * 5000, "bs(x1, df=10**9)",
+    "bs(x1, df=1000000000)", "bs(x1, 4, degree=99)", "bs(x1, 4, degree=-1)",
     "bs(x1, knots=[0]*10**9)", "bs(x1, df=4.5)", "bs(x1, 'x')", "bs(x1, knots=x2)", "bs(g, 4)",
-    "bs(x1, df=4, lower_bound=9, upper_bound=-9)", "cr(x1, df=99999)", "cr(x1, 3, constraints=[[]])",
-    "cr(x1, df=3, constraints='center')", "cc(x1, 200)", "cr(x1, 200)", "bs(x1, 200)",
-    "te(" + ", ".join(["bs(x1, 200)"] * 6) + ")", "te()", "te(cr(x1, 3), cr(x2, 3), constraints=9)",
-    "C(g, levels=9)", "C(g, levels=['u'])", "C(g, Treatment('z'))", "C(g, Treatment)", "C(g, 'x')",
-    "C(g, ContrastMatrix([[1]], ['a']))", "C(g, Poly(scores=['a']))", "C(g, contrast=eval)", "C()",
-    "C(__builtins__)", "C(C(C(g)))", "C(x1)", "C(when)", "C(center(x1))", "C(g, Poly(scores=[1e999]))",
-    "Q('__class__')", "Q('x1').__class__", "Q(\"x1\\\")\")", "Q('x1' 'x2')", "Q(x1)", "Q()",
-    "Q('')", "Q('\0')", "Q('''x1''')", "Q(\"x'1\")", "Q('x1', 'x2')", "Q(f'x1')", "Q(b'x1')",
+    "bs(x1, df=4, lower_bound=9, upper_bound=-9)", "cr(x1, df=99999)",
+    "cr(x1, 3, constraints=[[]])", "cr(x1, df=3, constraints='center')", "cc(x1, 200)",
+    "cr(x1, 200)", "bs(x1, 200)", "te(" + ", ".join(["bs(x1, 200)"] * 6) + ")", "te()",
+    "te(cr(x1, 3), cr(x2, 3), constraints=9)", "C(g, levels=9)", "C(g, levels=['u'])",
+    "C(g, Treatment('z'))", "C(g, Treatment)", "C(g, 'x')", "C(g, ContrastMatrix([[1]], ['a']))",
+    "C(g, Poly(scores=['a']))", "C(g, contrast=eval)", "C()", "C(__builtins__)", "C(C(C(g)))",
+    "C(x1)", "C(when)", "C(center(x1))", "C(g, Poly(scores=[1e999]))", "Q('__class__')",
+    "Q('x1').__class__", "Q(\"x1\\\")\")", "Q('x1' 'x2')", "Q(x1)", "Q()", "Q('')", "Q('\0')",
+    "Q('''x1''')", "Q(\"x'1\")", "Q('x1', 'x2')", "Q(f'x1')", "Q(b'x1')",
     "standardize(x1, ddof=10**9)", "scale(x1, 1, 1, 1, 1)", "center(center(center(x1)))",
-    "center(np.log(center(x1)))", "I(1)", "I()", "I(x1, x2)", "I(x1; x2)", "I(x1 = 1)", "I(g + h)",
-    "I(g + g + g)", "I(x1 @ x2)", "x1[0]", "x1[::-1]", "x1[x1 > 0]", "*x1", "**x1", "I(*x1)",
-    "I(**x1)", "x1 if x2 else k", "x1 and x2", "not x1", "x1 in x2", "x1 is None", "await x1",
-    "yield x1", "x1 # comment", "x1 \\\n + x2", "x1\n+x2", "x1\0x2", "\ufeffx1", "x1;import os",
-    "ｘ１", "ｅｖａｌ('1')", "__ｉｍｐｏｒｔ__('os')", "x1․__class__", "ﬁ", "х1", "\u202ex1", "x1\u200b", "é",
-    "\ud800", "x1 ** (1 / 3)", "I(x1 / 0)", "I(1 / 0 * x1)", "np.log(-x1)", "np.power(k, -1)",
-    "np.left_shift(k, 999999999)", "np.maximum(x1)", "np.maximum(g, h)", "np.isnat(when)", "np.",
-    "np.log", "log", "log(x1)", "abs(x1)", "expm1(x2)", "when", "I(when > '2020')", "I(g < 'v')",
-    "I(flag - flag)", "I(-flag)", "I(~flag)", "I(~x1)", "I((x1 > 0) & flag)", "I(0 < x1 < 1)",
-    "x1:x2:k:g:h:flag:log", "*".join(COLUMNS[2:8]), "C(k):C(k):C(g):C(g)", "C(x1):C(x2)",
-    "C(x1)*C(x2)*C(k)", "(" * 300 + "x1" + ")" * 300, "I(" * 40 + "x1" + ")" * 40, "-" * 300 + "x1",
-    "I(" + "~" * 3000 + "x1)", "I(" + "x1+" * 150 + "x1)", "I(" + "x1**" * 150 + "x1)", "x" * 3000,
+    "center(np.log(center(x1)))", "I(1)", "I()", "I(x1, x2)", "I(x1; x2)", "I(x1 = 1)",
+    "I(g + h)", "I(g + g + g)", "I(x1 @ x2)", "x1[0]", "x1[::-1]", "x1[x1 > 0]", "*x1", "**x1",
+    "I(*x1)", "I(**x1)", "x1 if x2 else k", "x1 and x2", "not x1", "x1 in x2", "x1 is None",
+    "await x1", "yield x1", "x1 # comment", "x1 \\\n + x2", "x1\n+x2", "x1\0x2", "\ufeffx1",
+    "x1;import os", "ｘ１", "ｅｖａｌ('1')", "__ｉｍｐｏｒｔ__('os')", "x1․__class__", "ﬁ",
+    "х1", "\u202ex1",
+    "x1\u200b", "é", "\ud800", "x1 ** (1 / 3)", "I(x1 / 0)", "I(1 / 0 * x1)", "np.log(-x1)",
+    "np.power(k, -1)", "np.left_shift(k, 999999999)", "np.maximum(x1)", "np.maximum(g, h)",
+    "np.isnat(when)", "np.", "np.log", "log", "log(x1)", "abs(x1)", "expm1(x2)", "when",
+    "I(when > '2020')", "I(g < 'v')", "I(flag - flag)", "I(-flag)", "I(~flag)", "I(~x1)",
+    "I((x1 > 0) & flag)", "I(0 < x1 < 1)", "x1:x2:k:g:h:flag:log", "*".join(COLUMNS[2:8]),
+    "C(k):C(k):C(g):C(g)", "C(x1):C(x2)", "C(x1)*C(x2)*C(k)", "(" * 300 + "x1" + ")" * 300,
+    "I(" * 40 + "x1" + ")" * 40, "-" * 300 + "x1", "I(" + "~" * 3000 + "x1)",
+    "I(" + "x1+" * 150 + "x1)", "I(" + "x1**" * 150 + "x1)", "x" * 3000,
     "Q('" + "x" * 1500 + "')", "[" * 200 + "]" * 200, "bs(x1, knots=" + "[" * 60 + "]" * 60 + ")",
-    "C(g, levels=[" + ",".join(map(str, range(900))) + "])", "{" * 50, "'" * 7, '"""', "\\", "`x1`",
-    "!x1", "$x1", "@x1", "x1 -> x2", "x1 := 2", "x1 <> x2", "x1 === x2", "…", "x1..x2", "1.x1",
+    "C(g, levels=[" + ",".join(map(str, range(900))) + "])", "{" * 50, "'" * 7, '"""', "\\",
+    "`x1`", "!x1", "$x1", "@x1", "x1 -> x2", "x1 := 2", "x1 <> x2", "x1 === x2", "…", "x1..x2",
+    "1.x1",
 )  # fmt: skip
 # Where an attack is put; the marks stand for it.
 PLACES = (
-    "{}", "I({})", "C({})", "Q({})", "np.log({})", "log({})", "center({})", "bs({}, 4)", "bs(x1, {})",
-    "bs(x1, df={})", "bs(x1, knots=[{}])", "cr(x1, 3, constraints={})", "te({}, x2)", "{}:x2", "x1*{}",
-    "C(g, {})", "C(g, levels=[{}])", "C(g, Treatment({}))", "I(x1 + {})", "I({} > 0)", "-{}", "({})",
-    "standardize(x1, ddof={})", "np.maximum(x1, {})", "{}({})", "{}.{}", "{}[{}]", "{} {}", "x1 + {}",
-    "I(x1 ** {})", "Q('{}')", "np.{}", "I(center({}) * x1)", "{}\n", "({}, x1)", "scale({})",
+    "{}", "I({})", "C({})", "Q({})", "np.log({})", "log({})", "center({})", "bs({}, 4)",
+    "bs(x1, {})", "bs(x1, df={})", "bs(x1, knots=[{}])", "cr(x1, 3, constraints={})",
+    "te({}, x2)", "{}:x2", "x1*{}", "C(g, {})", "C(g, levels=[{}])", "C(g, Treatment({}))",
+    "I(x1 + {})", "I({} > 0)", "-{}", "({})", "standardize(x1, ddof={})", "np.maximum(x1, {})",
+    "{}({})", "{}.{}", "{}[{}]", "{} {}", "x1 + {}", "I(x1 ** {})", "Q('{}')", "np.{}",
+    "I(center({}) * x1)", "{}\n", "({}, x1)", "scale({})",
 )  # fmt: skip
 FORMULAS = (
-    "y ~ treat | {}", "y ~ treat | x1 + {}", "y ~ {} | x1", "{} ~ treat | x1", "y ~ treat | . - {}",
-    "y ~ treat | x1 | {}", "y ~ treat | {} | x2", "np.log(k + 1) ~ treat | {}", "{}",
-    "y ~ I(x2 > {}) | x1", "y ~ treat | x1:{} + C(g)", "y ~ treat | . + {}", "y ~ treat | {} + {}",
+    "y ~ treat | {}", "y ~ treat | x1 + {}", "y ~ {} | x1", "{} ~ treat | x1",
+    "y ~ treat | . - {}", "y ~ treat | x1 | {}", "y ~ treat | {} | x2",
+    "np.log(k + 1) ~ treat | {}", "{}", "y ~ I(x2 > {}) | x1", "y ~ treat | x1:{} + C(g)",
+    "y ~ treat | . + {}", "y ~ treat | {} + {}",
 )  # fmt: skip
 # Letters that mean something to some reader, or look like those that do.
 LETTERS = (
-    *"()[]{}.,:;+-*/%&|^~<>=!@#$?`'\"\\_ 019exyQCI\n\t\r\0", "**", "//", "__", "'''", "ａ", "．", "（",
-    "\u2028", "\u200b", "\u202e", "\ud83d", "ﬀ", "²", "٣", "ı", "np.", "lambda ", " if ", " for ",
-    " in ", ":=", "x1", "g", "1e9",
+    *"()[]{}.,:;+-*/%&|^~<>=!@#$?`'\"\\_ 019exyQCI\n\t\r\0", "**", "//", "__", "'''", "ａ", "．",
+    "（", "\u2028", "\u200b", "\u202e", "\ud83d", "ﬀ", "²", "٣", "ı", "np.", "lambda ", " if ",
+    " for ", " in ", ":=", "x1", "g", "1e9",
 )  # fmt: skip
 
 
@@ -136,7 +145,7 @@ def _attack(chance: random.Random, depth: int) -> str:
 
 
 def _changed(text: str, chance: random.Random) -> str:
-    """A text with a stretch taken out, doubled, replaced by a letter, or with its quotes changed."""
+    """A text with a stretch taken out, doubled, replaced, or with its quotes changed."""
     at = chance.randint(0, len(text))
     to = min(len(text), at + chance.choice((0, 1, 1, 3, 9)))
     kind = chance.randrange(6)
