@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pandas.api import types as pdt
 
 from cstonet.data.caller import caller_frame
-from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
+from cstonet.data.columns import Column, describe, listing, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
 from cstonet.data.patsy_json import BUILTINS, info_from_json, info_to_json, round_states
 from cstonet.data.sources import Sources
-from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.errors import CStoNetError, FormulaError, MissingValuesError, UnseenLevelError
 
 _RAISE = patsy.NAAction(on_NA="raise")
 
@@ -97,12 +97,11 @@ def term_matrix(
     if frame.shape[1] == 0:
         return np.ones((n, 1)), tuple(term.name() for term in terms)
     data = _prepare([_input(frame[name]) for name in frame], frame)
-    with _translated_errors():
+    with _translated_errors(terms):
         (info,) = patsy.design_matrix_builders(
             [terms], lambda: iter([data]), _caller_environment(), _RAISE
         )
-        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
-    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
+    return _built(info, data, n).astype(np.float64), tuple(info.column_names)
 
 
 def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:
@@ -143,7 +142,9 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
         environment = _caller_environment().with_outer_namespace(BUILTINS)
         values = environment.eval(code, inner_namespace=namespace)
         return pd.Series(values, index=frame.index, name=code)
-    except Exception as error:
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
         raise FormulaError(
             f"{code!r} cannot be evaluated as one value per row: {_reason(error)}."
         ) from error
@@ -188,7 +189,7 @@ class PatsyBlock:
         # With an intercept, so that C(g) is coded against a reference level.
         everything = [patsy.INTERCEPT, *margins, *terms]
         data = _prepare(inputs, frame)
-        with _translated_errors():
+        with _translated_errors(terms):
             (info,) = patsy.design_matrix_builders(
                 [everything], lambda: iter([data]), _caller_environment(), _RAISE
             )
@@ -220,9 +221,7 @@ class PatsyBlock:
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The block's covariates (n, k) from columns without missing values."""
         data = _prepare(self.inputs, sources.other)
-        with _translated_errors():
-            (matrix,) = patsy.build_design_matrices([self.info], data, _RAISE)
-        return np.asarray(matrix)[:, self.kept]
+        return _built(self.info, data, len(sources.other))[:, self.kept]
 
     def to_json(self) -> dict[str, Any]:
         """Everything :meth:`build` needs, as plain values.
@@ -306,10 +305,11 @@ def _names(code: str) -> Iterator[str]:
     """The names an expression refers to, those inside ``Q()`` included."""
     try:
         nodes = list(ast.walk(ast.parse(code, mode="eval")))
-    except SyntaxError as error:
+    # Besides wrong syntax: characters that no source may hold, nesting too deep for the parser.
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(
-            f"{code!r} cannot be read as an expression: {error.msg}. Column names that are not "
-            'plain words are written Q("name").'
+            f"{code!r} cannot be read as an expression: {_reason(error)}. Column names that are "
+            'not plain words are written Q("name").'
         ) from error
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -328,6 +328,22 @@ def _check_names(code: str, known: Collection[str]) -> None:
             raise unknown_column(name, known)
 
 
+def _built(info: patsy.DesignInfo, data: dict[str, pd.Series], n: int) -> NDArray[np.floating]:
+    """The matrix of terms, which must have a row for each of the n rows of the data."""
+    with _translated_errors(info.terms):
+        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
+    if len(matrix) != n:
+        raise FormulaError(
+            f"Of the terms {_named(info.terms)}, one gives {len(matrix)} values for {n} rows. Each "
+            "must give one number, or one level, for every row."
+        )
+    return np.asarray(matrix)
+
+
+def _named(terms: Iterable[patsy.Term]) -> str:
+    return listing(term.name() for term in terms if term.factors)
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it nests or adds too many terms; write long sums outside of brackets"
@@ -335,8 +351,8 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Patsy's complaints about data, in this package's classes."""
+def _translated_errors(terms: Iterable[patsy.Term]) -> Iterator[None]:
+    """What evaluating terms may raise, in this package's classes."""
     try:
         yield
     except patsy.PatsyError as error:
@@ -352,3 +368,10 @@ def _translated_errors() -> Iterator[None]:
                 "Change the term or correct the rows where it is not defined."
             ) from error
         raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error
+    except (CStoNetError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # a term is code, which may raise anything
+        raise FormulaError(
+            f"Of the terms {_named(terms)}, one cannot be evaluated: {_reason(error)}. Each must "
+            "give one number, or one level, for every row."
+        ) from error

@@ -170,6 +170,14 @@ def test_no_covariates(frame):
     [
         ("np.log(g)", r"'np.log\(g\)' cannot be evaluated"),
         ("x1:I(1/0)", "cannot be evaluated.*ZeroDivisionError"),
+        ("x1/None", "Of the terms 'x1:None', one cannot be evaluated.*one number"),
+        ("bs(x1)", r"'bs\(x1\)', one cannot be evaluated: must specify either df or knots"),
+        ("I(x1 * 1j)", "one cannot be evaluated"),
+        ("I(quit())", "one cannot be evaluated: None"),
+        ("I(x1[:5])", r"'I\(x1\[:5\]\)', one gives 5 values for 40 rows"),
+        ("I(x1.sum())", "one gives 1 values for 40 rows"),
+        ("x2 + np.arange(39)", "one gives 39 values for 40 rows"),
+        ("I('\ud800')", "cannot be read"),
     ],
 )
 def test_terms_that_fail(part, says, frame):
