@@ -6,17 +6,32 @@ Each names the field, the range and the value; NumPy scalars and lists become pl
 from __future__ import annotations
 
 import math
+import operator
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, NoReturn, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NoReturn,
+    SupportsIndex,
+    TypeGuard,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 from cstonet.errors import OptionError
+from cstonet.shown import shown
 
 
 def fail(owner: object, name: str, value: object, allowed: str) -> NoReturn:
     """Raise OptionError for a field of an option dataclass."""
-    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {value!r}.")
+    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {shown(value)}.")
 
 
 def check_number(
@@ -49,6 +64,16 @@ def check_number(
         fail(owner, name, value, allowed)
     # A NumPy scalar becomes a plain number; an int stays one, because plans are printed.
     object.__setattr__(owner, name, int(value) if isinstance(value, Integral) else number)
+
+
+def as_whole(value: object) -> int | None:
+    """The whole number that a value is, such as one of NumPy; None if it is none."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        return None
 
 
 def is_real(value: object) -> TypeGuard[float]:

@@ -17,6 +17,7 @@ from cstonet.errors import OptionError
 from cstonet.estimators.targets import Target
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
+    as_whole,
     check_bounds,
     check_choice,
     check_flag,
@@ -36,6 +37,7 @@ from cstonet.settings.training_options import (
     TrainingOptions,
     ridge,
 )
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 __all__ = [
@@ -308,9 +310,9 @@ class FitOptions:
 
 def check_seed(seed: object) -> int:
     """Return the seed as an int, or raise OptionError."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
-    value = int(seed.__index__())
-    if not 0 <= value <= LARGEST_SEED:
-        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
+    value = as_whole(seed)
+    if value is None or not 0 <= value <= LARGEST_SEED:
+        raise OptionError(
+            f"seed must be a whole number from 0 to {LARGEST_SEED}; got {shown(seed)}."
+        )
     return value
