@@ -324,7 +324,7 @@ class CovariateSpec:
             )
 
 
-def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
+def array_to_frame(values: Any, names: Sequence[str] | None, what: str = "X") -> pd.DataFrame:
     """An array (n, p) as a frame, without a copy.
 
     Parameters
@@ -333,28 +333,43 @@ def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
         The covariates.
     names : sequence of str, or None
         Their names, by default x1, …, xp.
+    what : str
+        The argument that gave it.
 
     Raises
     ------
     DataError
-        If it is not two-dimensional.
+        If it is not two-dimensional, or no array.
     LengthMismatchError
         If the number of names is not p.
     """
     # A masked array would otherwise silently show what is behind its mask.
     if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(float), np.nan)
-    array = np.asarray(values)
+        kind = float if values.dtype.kind in "biuf" else object
+        values = np.ma.filled(values.astype(kind), np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(
+            f"{what} must be a DataFrame or an array of shape (n, p); the rows of this "
+            f"{type(values).__name__} differ in length."
+        ) from None
+    if array.dtype.kind == "V":
+        raise DataError(
+            f"{what} holds records ({array.dtype}), no numbers. Pass a DataFrame, with a column "
+            "for each field: pandas.DataFrame(records)."
+        )
     if array.ndim != 2:
         raise DataError(
-            f"X must be a DataFrame or an array of shape (n, p); got {type(values).__name__} of "
-            f"shape {array.shape}. One covariate is X.reshape(-1, 1)."
+            f"{what} must be a DataFrame or an array of shape (n, p); got {type(values).__name__} "
+            f"of shape {array.shape}. One column is {what}.reshape(-1, 1)."
         )
     if names is None:
         names = [f"x{j}" for j in range(1, array.shape[1] + 1)]
     if array.shape[1] != len(names):
         raise LengthMismatchError(
-            f"X has {array.shape[1]} columns where {len(names)} are expected: {listing(names)}."
+            f"{what} has {array.shape[1]} columns where {len(names)} are expected: "
+            f"{listing(names)}."
         )
     # A boolean array is a matrix of indicators already.
     array = array.view(np.uint8) if array.dtype == bool else array

@@ -279,7 +279,7 @@ def _prepared(column: Column, values: pd.Series) -> pd.Series:
     codes = column.codes(values)
     if column.kind == "boolean":
         return pd.Series(codes.astype(bool), index=values.index)
-    levels = pd.Index(list(column.levels))
+    levels = pd.Index(list(column.levels), tupleize_cols=False)
     return pd.Series(pd.Categorical.from_codes(codes, levels), index=values.index)
 
 
