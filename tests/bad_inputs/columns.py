@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
-import datetime
+import datetime as dt
 import decimal
 import fractions
 from collections.abc import Callable, Iterator
@@ -180,8 +180,8 @@ _STORAGE: dict[str, dict[str, Callable[[list[Any]], Any]]] = {
 }
 
 _TWO_53, _TWO_63, _TWO_64 = 2**53, 2**63, 2**64
-_DAY = datetime.date(2020, 2, 29)
-_MOMENT = datetime.datetime(2020, 2, 29, 12)
+_DAY = dt.date(2020, 2, 29)
+_MOMENT = dt.datetime(2020, 2, 29, 12)
 _NEAR = {
     "2**53 and the next": (_TWO_53, _TWO_53 + 1),
     "three from 2**53 on": (_TWO_53, _TWO_53 + 1, _TWO_53 + 2),
@@ -240,10 +240,10 @@ _MIXED = {
         decimal.Decimal("0.10000000000000000000001"),
     ),
     "fractions": (fractions.Fraction(1, 3), fractions.Fraction(2, 3)),
-    "dates": (_DAY, _DAY + datetime.timedelta(1)),
-    "moments": (_MOMENT, _MOMENT + datetime.timedelta(1)),
-    "times": (datetime.time(1), datetime.time(2)),
-    "durations": (datetime.timedelta(1), datetime.timedelta(2)),
+    "dates": (_DAY, _DAY + dt.timedelta(1)),
+    "moments": (_MOMENT, _MOMENT + dt.timedelta(1)),
+    "times": (dt.time(1), dt.time(2)),
+    "durations": (dt.timedelta(1), dt.timedelta(2)),
     "tuples": ((1, 2), (1, 3)),
     "intervals": (pd.Interval(0, 1), pd.Interval(1, 2)),
     "periods": (pd.Period("2020-01", "M"), pd.Period("2020-02", "M")),
@@ -420,8 +420,8 @@ def _of_pandas() -> Iterator[Column]:
             "list": [[1], [2, 3]],
             "struct": [{"a": 1}, {"a": 2}],
             "null": [None, None],
-            "date": [_DAY, _DAY + datetime.timedelta(1)],
-            "time": [datetime.time(1), datetime.time(2)],
+            "date": [_DAY, _DAY + dt.timedelta(1)],
+            "time": [dt.time(1), dt.time(2)],
         }.get(name, [1, 2])
         values = _pattern(*content)
         truth = None if name in ("list", "struct") else values

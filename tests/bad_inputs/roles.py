@@ -14,7 +14,7 @@ import pandas as pd
 import cstonet as cs
 from cstonet.data.design import AnyDesign
 from cstonet.errors import CStoNetError
-from tests.bad_inputs.columns import N, Column, columns, ordinary
+from tests.bad_inputs.columns import Column, N, columns, ordinary
 from tests.bad_inputs.outcome import Case
 
 NAME = "zz"
