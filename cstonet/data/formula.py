@@ -33,6 +33,7 @@ _HOW_TO_WRITE = (
 # over is one that never closes.
 _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}'"~|+,-]""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"""Q\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)""")
 
 
@@ -226,6 +227,21 @@ def summands(text: str) -> list[str]:
         If a bracket or a quote is not closed.
     """
     return [piece for _, piece in _split(text, "+,")]
+
+
+def formula_words(text: str) -> set[str]:
+    """Everything in a formula that may be the name of a column.
+
+    Raises
+    ------
+    FormulaError
+        If the text is no formula.
+    """
+    parsed = parse_formula(text)
+    terms = {term.text for term in (*parsed.covariates, *parsed.mediators)}
+    words = {word for word in _WORD.findall(text) if not word.isdigit()}
+    quoted = {one or other for one, other in _QUOTED.findall(text)}
+    return ({parsed.outcome, parsed.treatment} | terms | words | quoted) - {"."}
 
 
 def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
