@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_LONGEST = 120
+_LONGEST = 200
 
 
 def shown(value: object) -> str:

@@ -21,6 +21,7 @@ from cstonet.data.frames import to_arrow
 from cstonet.data.storage import room_for
 from cstonet.errors import CStoNetError, DataError, MissingPackageError
 from cstonet.places import as_path
+from cstonet.shown import shown
 
 # Values of a batch: 8 MB of them in single precision.
 _VALUES_AT_ONCE = 2**21
@@ -87,7 +88,7 @@ class ArrowTable:
             first = rows.stop
         frame = pd.DataFrame(matrix, columns=pd.Index(numeric, dtype=object), copy=False)
         schema = pa.schema([self.schema.field(name) for name in rest])
-        others = pa.Table.from_batches(kept, schema=schema).unify_dictionaries().to_pandas()
+        others = _in_pandas(pa.Table.from_batches(kept, schema=schema).unify_dictionaries())
         del kept
         pa.default_memory_pool().release_unused()
         if not rest:
@@ -140,7 +141,7 @@ def _open_path(data: str | os.PathLike[str]) -> ArrowTable:
     except OSError as error:  # such as a name that is too long
         raise _unreadable(path, error) from error
     if not there:
-        raise DataError(f"data: there is no file {str(path)!r}.")
+        raise DataError(f"data: there is no file {shown(str(path))}.")
     if not regular:
         raise DataError(f"data: {str(path)!r} is a device or a pipe. Name a file.")
     try:
@@ -217,6 +218,19 @@ def _of_dataset(dataset: Any, path: Path | None = None) -> ArrowTable:
 
     with _readable(path):
         return ArrowTable(dataset.schema, dataset.count_rows(), batches)
+
+
+def _in_pandas(table: Any) -> pd.DataFrame:
+    """A table as a frame, in which whole numbers beside gaps stay exact where it matters."""
+    import pyarrow as pa
+
+    exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    frame: pd.DataFrame = table.to_pandas()
+    for name, column in frame.items():
+        kind = table.schema.field(name).type
+        if kind in exact and column.dtype == np.float64 and (column.abs() >= 2.0**53).any():
+            frame[name] = table.column(name).to_pandas(types_mapper=exact.get)
+    return frame
 
 
 def _is_number(kind: Any) -> bool:

@@ -177,7 +177,7 @@ def unknown_column(
     """
     hint = did_you_mean(name, columns, form=_as_typed if formula else repr)
     return UnknownColumnError(
-        f"There is no column {name!r} in the data. The columns are {listing(columns)}. "
+        f"There is no column {shown(name)} in the data. The columns are {listing(columns)}. "
         f'Names that are not plain words are written Q("name") in a formula.{hint}'
     )
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cstonet.data.columns import unknown_column
 from cstonet.errors import FormulaError, TreatmentLeakError
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     import patsy
@@ -122,17 +123,18 @@ def parse_formula(text: str) -> Formula:
     sides = [side for _, side in _split(text, "~")]
     if len(sides) != 2:
         found = "no '~'" if len(sides) == 1 else f"{len(sides) - 1} times '~'"
-        raise FormulaError(f"The formula {text!r} has {found}. {_HOW_TO_WRITE}")
+        raise FormulaError(f"The formula {shown(text)} has {found}. {_HOW_TO_WRITE}")
     outcome, right = sides
     parts = [part for _, part in _split(right, "|")]
     if len(parts) == 1:
         raise FormulaError(
-            f"The formula {text!r} has no '|' between treatment and covariates. {_HOW_TO_WRITE}"
+            f"The formula {shown(text)} has no '|' between treatment and covariates. "
+            f"{_HOW_TO_WRITE}"
         )
     if len(parts) > 3:
         raise FormulaError(
-            f"The formula {text!r} has {len(parts)} parts after '~', at most three make sense: "
-            "treatment | covariates | mediators."
+            f"The formula {shown(text)} has {len(parts)} parts after '~', at most three make "
+            "sense: treatment | covariates | mediators."
         )
     return Formula(
         text=text,
@@ -299,10 +301,10 @@ def _single_term(part: str, role: str, formula: str) -> str:
     terms = _terms(part, role, formula)
     if len(terms) > 1 or terms[0].removed or terms[0].text == ".":
         raise FormulaError(
-            f"The {role} in {formula!r} must be one column or one expression, got {part!r}. "
+            f"The {role} in {shown(formula)} must be one column or one expression, got {part!r}. "
             f"Arithmetic goes inside I(), for example I({part}). {_HOW_TO_WRITE}"
             if part != "."
-            else f"The {role} in {formula!r} is '.', but it must be named. {_HOW_TO_WRITE}"
+            else f"The {role} in {shown(formula)} is '.', but it must be named. {_HOW_TO_WRITE}"
         )
     return terms[0].text
 
@@ -314,7 +316,7 @@ def _terms(part: str, role: str, formula: str) -> tuple[Term, ...]:
         pieces.pop(0)
     if not all(text for _, text in pieces):
         where = "is empty" if not part else f"has an empty term in {part!r}"
-        raise FormulaError(f"The part for the {role} in {formula!r} {where}. {_HOW_TO_WRITE}")
+        raise FormulaError(f"The part for the {role} in {shown(formula)} {where}. {_HOW_TO_WRITE}")
     return tuple(Term(text, removed=sign == "-") for sign, text in pieces)
 
 
@@ -334,12 +336,12 @@ def _split(text: str, separators: str) -> Iterator[tuple[str, str]]:
             open_brackets.append(token)
         elif token in _CLOSES:
             if not open_brackets or open_brackets.pop() != _CLOSES[token]:
-                raise FormulaError(f"The formula has {token!r} without its opening: {text!r}.")
+                raise FormulaError(f"The formula has {token!r} without its opening: {shown(text)}.")
         elif token in "'\"":
-            raise FormulaError(f"The formula has a quote that is never closed: {text!r}.")
+            raise FormulaError(f"The formula has a quote that is never closed: {shown(text)}.")
         elif token in separators and not open_brackets:
             yield before, text[start : match.start()].strip()
             start, before = match.end(), token
     if open_brackets:
-        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {text!r}.")
+        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {shown(text)}.")
     yield before, text[start:].strip()

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from cstonet.data.arrays import array_to_frame
 from cstonet.data.columns import as_frame, is_number
-from cstonet.data.covariates import array_to_frame
 from cstonet.data.formula import Formula, Selected, Term, select_columns
 from cstonet.data.native import doubles, native
 from cstonet.data.sources import Sources

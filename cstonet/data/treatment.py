@@ -28,6 +28,7 @@ from cstonet.errors import (
     TreatmentTypeError,
     UnknownLevelError,
 )
+from cstonet.shown import shown
 
 TreatmentKind = Literal["binary", "multilevel", "continuous"]
 ArmsKind = Literal["binary", "multilevel"]
@@ -269,13 +270,16 @@ def natural_kind(treatment: Vector) -> TreatmentKind | None:
 
 def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
     """Position of a level that the user named, or an error that lists the levels."""
-    try:
-        return levels.index(value)
-    except ValueError:
-        raise UnknownLevelError(
-            f"{what}: the treatment {name!r} has no level {value!r}. Choose one of "
-            f"{listing(levels)}."
-        ) from None
+    for code, level in enumerate(levels):
+        try:
+            if value is level or bool(level == value):
+                return code
+        except Exception:  # values that cannot be compared are no levels
+            break
+    raise UnknownLevelError(
+        f"{what}: the treatment {name!r} has no level {shown(value)}. Choose one of "
+        f"{listing(levels)}."
+    )
 
 
 def _check_rows(n: int, folds: int, weights: NDArray[np.float64] | None) -> None:

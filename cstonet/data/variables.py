@@ -24,6 +24,7 @@ from cstonet.errors import (
     OutcomeTypeError,
     TooFewClustersError,
 )
+from cstonet.shown import shown
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -112,6 +113,10 @@ class Vector:
             shape = np.shape(values)
         except ValueError:
             raise DataError(f"{expected}; it holds lists that differ in length.") from None
+        except Exception:  # the code of the values' own class
+            shape = None
+        if not isinstance(shape, tuple):
+            raise DataError(f"{expected}; it is {shown(values)}.")
         if len(shape) == 2 and shape[1] == 1:
             frame = isinstance(values, pd.DataFrame)
             values, shape = values.iloc[:, 0] if frame else np.ravel(values), shape[:1]
@@ -119,9 +124,9 @@ class Vector:
             raise DataError(
                 f"{expected}; its shape is {shape}. Pass a one-dimensional array or a Series."
             )
-        if len(values) != len(index):
+        if shape[0] != len(index):
             raise LengthMismatchError(
-                f"{name} has {len(values)} values but there are {len(index)} rows. Pass one value "
+                f"{name} has {shape[0]} values but there are {len(index)} rows. Pass one value "
                 "per row."
             )
         label: Hashable | None = getattr(values, "name", None)

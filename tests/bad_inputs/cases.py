@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bad_inputs import roles
+from tests.bad_inputs import arguments, options, roles
 from tests.bad_inputs.outcome import Case
 
-_SOURCES = (roles.cases,)
+_SOURCES = (roles.cases, arguments.cases, options.cases)
 
 
 def all_cases() -> Iterator[Case]:

@@ -17,6 +17,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from tests.bad_inputs.values import Hostile
+
 N = 40
 _RNG = np.random.default_rng(18)
 
@@ -60,16 +62,6 @@ ORDINARY: dict[str, list[Any]] = {
     "booleans": _pattern(True, False),
     "labels": _pattern("low", "middle", "high"),
 }
-
-
-class _Hostile:
-    """An object whose every method fails."""
-
-    def _no(self, *_: object) -> Any:
-        raise RuntimeError("no such thing")
-
-    __eq__ = __lt__ = __gt__ = __repr__ = __str__ = __hash__ = _no  # type: ignore[assignment]
-    __float__ = __int__ = __index__ = __len__ = __bool__ = __iter__ = _no
 
 
 def _readonly(values: list[Any]) -> np.ndarray:
@@ -259,7 +251,7 @@ _NO_LABELS = {
     "arrays": (np.array([1, 2]), np.array([1, 3])),
     "frames": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})),
     "series": (pd.Series([1]), pd.Series([2])),
-    "hostile objects": (_Hostile(), _Hostile()),
+    "hostile objects": (Hostile(), Hostile()),
 }
 _GAPS: dict[str, list[Any]] = {
     "nan": [0.5, 1.5, float("nan")],
@@ -466,6 +458,6 @@ def _shapes() -> Iterator[Column]:
         "an iterator": iter(floats),
         "a view of keys": dict.fromkeys(floats).keys(),
         "an ellipsis": ...,
-        "hostile": _Hostile(),
+        "hostile": Hostile(),
     }.items():
         yield Column(name, values, None, alone=True)

@@ -180,7 +180,7 @@ def test_archives_that_are_damaged_anywhere(suffix, place, tmp_path):
     at = {"beginning": 12, "middle": len(content) // 2, "end": len(content) - 40}[place]
     content[at : at + 20] = bytes(20)
     path.write_bytes(content)
-    with pytest.raises(DataError, match="data.csv"):
+    with pytest.raises(DataError, match=r"data\.csv"):
         read_data(path)
     path.write_bytes(content[:at])
     with pytest.raises(DataError, match="cannot be decompressed"):
