@@ -192,7 +192,7 @@ def _readable(path: Path | None) -> Iterator[None]:
 
 
 def _unreadable(path: Path | None, error: Exception) -> DataError:
-    file = "the dataset" if path is None else repr(str(path))
+    file = "the dataset" if path is None else shown(str(path))
     reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
     return DataError(f"data: {file} cannot be read: {reason}.")
 

@@ -22,6 +22,7 @@ from tests.bad_inputs.outcome import Case
 from tests.bad_inputs.roles import base
 from tests.bad_inputs.values import VALUES, same_value
 
+_BOUNDED = {"slab_variance": ("spike_start", "spike_end")}
 _TRAINING = FitOptions().training
 _ORDINARY: dict[type, Any] = {
     SearchOptions: SearchOptions(),
@@ -46,7 +47,9 @@ def cases() -> Iterator[Case]:
             for name, value in VALUES.items():
                 label = f"{owner.__name__}.{field.name}={name}"
                 run = partial(_made, owner, field.name, value)
-                yield Case("option of training", label, run, (field.name,), bool)
+                # A bound may be another field's.
+                says = (field.name, *_BOUNDED.get(field.name, ()))
+                yield Case("option of training", label, run, says, bool)
     for argument in _OF_THE_DATA:
         for name, value in VALUES.items():
             run = partial(_read, argument, value)
