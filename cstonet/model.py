@@ -23,9 +23,11 @@ from cstonet.data.raw import Missing, RawData
 from cstonet.data.variables import Family
 from cstonet.errors import OptionError
 from cstonet.memory import explained, sizes
+from cstonet.settings.checks import is_choice
 from cstonet.settings.options import FitOptions, check_seed
 from cstonet.settings.plan import Plan
 from cstonet.settings.presets import preset as preset_options
+from cstonet.shown import shown
 
 
 class CausalStoNet:
@@ -163,7 +165,7 @@ class CausalStoNet:
         """The options of a preset, or those given, with some of them changed."""
         base = preset_options(preset) if options is None else options
         if not isinstance(base, FitOptions):
-            raise OptionError(f"options must be a FitOptions; got {base!r}.")
+            raise OptionError(f"options must be a FitOptions; got {shown(base)}.")
         # None leaves the preset's numbers alone; for an option such as search it is a value.
         given = {
             name: value
@@ -267,8 +269,10 @@ def _check_choices(family: object, treatment: object, missing: object) -> None:
         ("treatment", treatment, (*treatment_kinds(), None)),
         ("missing", missing, get_args(Missing)),
     ):
-        if value not in choices:
-            raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")
+        if not is_choice(value, choices):
+            raise OptionError(
+                f"{name}={shown(value)} is not available; choose from {listing(choices)}."
+            )
 
 
 def fit(

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from cstonet.analyses.registry import treatment_kinds
 from cstonet.cli.flags import Help, add_flag, is_flag, parameter_docs
-from cstonet.cli.reading import read_data
+from cstonet.cli.reading import check_header, read_data
 from cstonet.cli.writing import FORMATS, as_json, check_outputs, write_tables
+from cstonet.data.formula import formula_words
 from cstonet.data.raw import Missing
 from cstonet.data.variables import Family
 from cstonet.errors import FormulaError
 from cstonet.model import CausalStoNet
+from cstonet.places import write_text
 from cstonet.reporting.inference import check_alpha
 from cstonet.settings.options import FitOptions
 from cstonet.settings.presets import PRESETS
@@ -174,20 +176,22 @@ def fit_file(chosen: argparse.Namespace) -> None:
         progress=False if chosen.quiet else chosen.progress,
         **options_of(chosen),
     )
-    groups = None if chosen.by is None else results.gate(chosen.by, alpha=chosen.alpha)
-    if chosen.json:
-        print(as_json(results, chosen.alpha, groups))
-    elif not chosen.quiet:
-        print(results.summary(alpha=chosen.alpha))
-        if groups is not None:
-            print(f"\n{groups}")
-    write_tables(results, chosen.out, chosen.alpha)
-    if chosen.selection is not None:
-        results.selection.to_csv(chosen.selection)
     if chosen.save is not None:
         results.save(chosen.save, with_data=chosen.with_data)
-    if chosen.report is not None:
-        results.report(chosen.report, by=groups, alpha=chosen.alpha)
+    groups = None if chosen.by is None else results.gate(chosen.by, alpha=chosen.alpha)
+    try:
+        write_tables(results, chosen.out, chosen.alpha)
+        if chosen.selection is not None:
+            write_text(chosen.selection, results.selection.to_csv())
+        if chosen.report is not None:
+            results.report(chosen.report, by=groups, alpha=chosen.alpha)
+    finally:  # a full disk loses no fit, and neither does a reader that went away
+        if chosen.json:
+            print(as_json(results, chosen.alpha, groups))
+        elif not chosen.quiet:
+            print(results.summary(alpha=chosen.alpha))
+            if groups is not None:
+                print(f"\n{groups}")
 
 
 def plan_file(chosen: argparse.Namespace) -> None:
@@ -221,9 +225,12 @@ def plan_text(model: CausalStoNet, plan: Plan) -> str:
 def model_of(chosen: argparse.Namespace) -> CausalStoNet:
     """The model that the words describe."""
     formula, safe = formula_of(chosen.formula, chosen.safe)
+    names = formula_words(formula)
+    data = read_data(chosen.file, notes=not getattr(chosen, "quiet", False))
+    check_header(data, names, chosen.file)
     return CausalStoNet.from_formula(
         formula,
-        read_data(chosen.file, notes=not getattr(chosen, "quiet", False)),
+        data,
         family=chosen.family,
         treatment=chosen.treatment,
         reference=as_level(chosen.reference),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cstonet.data.columns import unknown_column
 from cstonet.errors import FormulaError, OptionError, TreatmentLeakError
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     import patsy
@@ -34,6 +35,7 @@ _HOW_TO_WRITE = (
 # over is one that never closes.
 _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}'"~|+,-]""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"""Q\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)""")
 
 
@@ -138,17 +140,18 @@ def parse_formula(text: str, *, safe: bool = False) -> Formula:
     sides = [side for _, side in _split(text, "~")]
     if len(sides) != 2:
         found = "no '~'" if len(sides) == 1 else f"{len(sides) - 1} times '~'"
-        raise FormulaError(f"The formula {text!r} has {found}. {_HOW_TO_WRITE}")
+        raise FormulaError(f"The formula {shown(text)} has {found}. {_HOW_TO_WRITE}")
     outcome, right = sides
     parts = [part for _, part in _split(right, "|")]
     if len(parts) == 1:
         raise FormulaError(
-            f"The formula {text!r} has no '|' between treatment and covariates. {_HOW_TO_WRITE}"
+            f"The formula {shown(text)} has no '|' between treatment and covariates. "
+            f"{_HOW_TO_WRITE}"
         )
     if len(parts) > 3:
         raise FormulaError(
-            f"The formula {text!r} has {len(parts)} parts after '~', at most three make sense: "
-            "treatment | covariates | mediators."
+            f"The formula {shown(text)} has {len(parts)} parts after '~', at most three make "
+            "sense: treatment | covariates | mediators."
         )
     return Formula(
         text=text,
@@ -257,6 +260,21 @@ def summands(text: str) -> list[str]:
     return [piece for _, piece in _split(text, "+,")]
 
 
+def formula_words(text: str) -> set[str]:
+    """Everything in a formula that may be the name of a column.
+
+    Raises
+    ------
+    FormulaError
+        If the text is no formula.
+    """
+    parsed = parse_formula(text)
+    terms = {term.text for term in (*parsed.covariates, *parsed.mediators)}
+    words = {word for word in _WORD.findall(text) if not word.isdigit()}
+    quoted = {one or other for one, other in _QUOTED.findall(text)}
+    return ({parsed.outcome, parsed.treatment} | terms | words | quoted) - {"."}
+
+
 def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
     """Columns (str) and patsy terms that one term of the formula stands for."""
     text = term.text
@@ -317,10 +335,10 @@ def _single_term(part: str, role: str, formula: str) -> str:
     terms = _terms(part, role, formula)
     if len(terms) > 1 or terms[0].removed or terms[0].text == ".":
         raise FormulaError(
-            f"The {role} in {formula!r} must be one column or one expression, got {part!r}. "
+            f"The {role} in {shown(formula)} must be one column or one expression, got {part!r}. "
             f"Arithmetic goes inside I(), for example I({part}). {_HOW_TO_WRITE}"
             if part != "."
-            else f"The {role} in {formula!r} is '.', but it must be named. {_HOW_TO_WRITE}"
+            else f"The {role} in {shown(formula)} is '.', but it must be named. {_HOW_TO_WRITE}"
         )
     return terms[0].text
 
@@ -332,7 +350,7 @@ def _terms(part: str, role: str, formula: str, *, safe: bool = False) -> tuple[T
         pieces.pop(0)
     if not all(text for _, text in pieces):
         where = "is empty" if not part else f"has an empty term in {part!r}"
-        raise FormulaError(f"The part for the {role} in {formula!r} {where}. {_HOW_TO_WRITE}")
+        raise FormulaError(f"The part for the {role} in {shown(formula)} {where}. {_HOW_TO_WRITE}")
     return tuple(Term(text, removed=sign == "-", safe=safe) for sign, text in pieces)
 
 
@@ -352,12 +370,12 @@ def _split(text: str, separators: str) -> Iterator[tuple[str, str]]:
             open_brackets.append(token)
         elif token in _CLOSES:
             if not open_brackets or open_brackets.pop() != _CLOSES[token]:
-                raise FormulaError(f"The formula has {token!r} without its opening: {text!r}.")
+                raise FormulaError(f"The formula has {token!r} without its opening: {shown(text)}.")
         elif token in "'\"":
-            raise FormulaError(f"The formula has a quote that is never closed: {text!r}.")
+            raise FormulaError(f"The formula has a quote that is never closed: {shown(text)}.")
         elif token in separators and not open_brackets:
             yield before, text[start : match.start()].strip()
             start, before = match.end(), token
     if open_brackets:
-        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {text!r}.")
+        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {shown(text)}.")
     yield before, text[start:].strip()

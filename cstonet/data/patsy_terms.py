@@ -159,7 +159,9 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
         environment = _caller_environment().with_outer_namespace(BUILTINS)
         values = environment.eval(code, inner_namespace=namespace)
         return pd.Series(values, index=frame.index, name=code)
-    except Exception as error:
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
         raise FormulaError(
             f"{code!r} cannot be evaluated as one value per row: {_reason(error)}."
         ) from error
@@ -328,7 +330,7 @@ def _prepared(column: Column, values: pd.Series) -> pd.Series:
     codes = column.codes(values)
     if column.kind == "boolean":
         return pd.Series(codes.astype(bool), index=values.index)
-    levels = pd.Index(list(column.levels))
+    levels = pd.Index(list(column.levels), tupleize_cols=False)
     return pd.Series(pd.Categorical.from_codes(codes, levels), index=values.index)
 
 
@@ -361,10 +363,11 @@ def _names(code: str) -> Iterator[str]:
     """The names an expression refers to, those inside ``Q()`` included."""
     try:
         nodes = list(ast.walk(ast.parse(code, mode="eval")))
-    except SyntaxError as error:
+    # Besides wrong syntax: characters that no source may hold, nesting too deep for the parser.
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(
-            f"{code!r} cannot be read as an expression: {error.msg}. Column names that are not "
-            'plain words are written Q("name").'
+            f"{code!r} cannot be read as an expression: {_reason(error)}. Column names that are "
+            'not plain words are written Q("name").'
         ) from error
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

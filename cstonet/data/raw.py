@@ -10,10 +10,11 @@ from typing import Any, Literal
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cstonet.data.arrays import array_to_frame
 from cstonet.data.arrow import open_table
 from cstonet.data.caller import caller_stacklevel
-from cstonet.data.columns import as_frame, check_unique
-from cstonet.data.covariates import Source, array_to_frame
+from cstonet.data.columns import as_frame, check_unique, unknown_column
+from cstonet.data.covariates import Source
 from cstonet.data.formula import Selected, parse_formula, select_columns
 from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import gap_advice
@@ -33,6 +34,7 @@ from cstonet.errors import (
     FormulaError,
     NotAvailableError,
     OptionError,
+    UnknownColumnError,
 )
 
 Missing = Literal["raise", "drop", "mar", "mnar"]
@@ -336,6 +338,9 @@ def _column_or_values(
 ) -> Vector | None:
     """A variable that is named, or given with one value per row of a frame."""
     if isinstance(given, str):
+        if given not in frame.columns:
+            error = unknown_column(given, frame.columns, formula=False)
+            raise UnknownColumnError(f"{role}: {error}")
         return Vector.from_column(given, frame)
     _common_index(len(frame), data=frame, **{role: given})
     return _values(role, given, frame.index)

@@ -78,6 +78,8 @@ def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series]) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said already, of all rows
         whole = values(slice(None))
+        if any(len(column) != len(whole) for column in inputs.values()):
+            return True  # one value for all rows, or another number: refused when X is built
         finite = np.isfinite(whole)
         largest = np.max(np.abs(whole), axis=0, initial=0.0, where=finite)
         tolerance = _precision(inputs.values()) * largest

@@ -26,13 +26,13 @@ from cstonet.data.plain_code import (
 )
 from cstonet.data.plain_parser import expression, products
 from cstonet.errors import FormulaError, UnsafeFormulaError
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     import patsy
 
 _Read = TypeVar("_Read")
 _LONGEST = 1_000_000
-_MOST_SHOWN = 60
 
 
 def check_length(formula: str) -> None:
@@ -103,7 +103,7 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
     tree = _checked(code, frame.columns)
     for part in walk(tree):
         if isinstance(part, Call) and part.name in SPLINES:
-            raise FormulaError(f"{_shown(code)} has several columns: {part.name}() is no variable.")
+            raise FormulaError(f"{shown(code)} has several columns: {part.name}() is no variable.")
     with explained(code):
         values = value(tree, {name: frame[name] for name in columns_of(tree)}, None)
         return pd.Series(values, index=frame.index, name=code)
@@ -195,7 +195,7 @@ def _checked(code: str, known: Collection[str]) -> Node:
 def _check_columns(code: str, tree: Node, known: Collection[str]) -> None:
     names = columns_of(tree)
     if not names:
-        raise FormulaError(f"{_shown(code)} is made of no column.")
+        raise FormulaError(f"{shown(code)} is made of no column.")
     for name in names:
         if name not in known:
             raise unknown_column(name, known)
@@ -206,12 +206,8 @@ def _read(text: str, read: Callable[[str], _Read]) -> _Read:
         return read(text)
     except NotPlain as found:
         raise UnsafeFormulaError(
-            f"{_shown(text)} is no part of a safe formula: {found.part!r} {found.reason}. Safe "
+            f"{shown(text)} is no part of a safe formula: {found.part!r} {found.reason}. Safe "
             f"formulas hold {ADMITTED}. Compute anything else as a column of the data; or, if you "
             "trust whoever wrote the formula as you would trust a program of theirs, pass "
             "safe=False."
         ) from found
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ...")

@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from cstonet.data.columns import is_number, listing, take, unknown_column
+from cstonet.data.columns import different, is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
+from cstonet.data.native import as_series, doubles, inferred, is_extended, native
 from cstonet.data.sources import Gaps
 from cstonet.errors import (
     ColumnTypeError,
@@ -23,6 +24,7 @@ from cstonet.errors import (
     OutcomeTypeError,
     TooFewClustersError,
 )
+from cstonet.shown import shown
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -91,7 +93,7 @@ class Vector:
         UnknownColumnError
             If there is no such column.
         """
-        values = take(frame, [name]).iloc[:, 0]
+        values = native(take(frame, [name]).iloc[:, 0])
         return cls(name, values, Gaps.of_column(name, values.isna().to_numpy()), (name,))
 
     @classmethod
@@ -119,6 +121,10 @@ class Vector:
             shape = np.shape(values)
         except ValueError:
             raise DataError(f"{expected}; it holds lists that differ in length.") from None
+        except Exception:  # the code of the values' own class
+            shape = None
+        if not isinstance(shape, tuple):
+            raise DataError(f"{expected}; it is {shown(values)}.")
         if len(shape) == 2 and shape[1] == 1:
             frame = isinstance(values, pd.DataFrame)
             values, shape = values.iloc[:, 0] if frame else np.ravel(values), shape[:1]
@@ -126,13 +132,13 @@ class Vector:
             raise DataError(
                 f"{expected}; its shape is {shape}. Pass a one-dimensional array or a Series."
             )
-        if len(values) != len(index):
+        if shape[0] != len(index):
             raise LengthMismatchError(
-                f"{name} has {len(values)} values but there are {len(index)} rows. Pass one value "
+                f"{name} has {shape[0]} values but there are {len(index)} rows. Pass one value "
                 "per row."
             )
         label: Hashable | None = getattr(values, "name", None)
-        series = pd.Series(values).set_axis(index)
+        series = as_series(values, name, index)
         name = name if label is None else str(label)
         return cls(name, series, Gaps.of_column(name, series.isna().to_numpy()))
 
@@ -200,14 +206,14 @@ def outcome_values(
         A copy.
     family : {"gaussian", "binomial", "poisson"}
     """
-    values = outcome.values.infer_objects()
+    values = inferred(outcome.values, f"The outcome {outcome.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise OutcomeTypeError(
             f"The outcome {outcome.name!r} ({values.dtype}) is not numeric; it holds "
-            f"{listing(values.unique(), 3)}. Code it as numbers; two classes as 0 and 1, for "
+            f"{listing(different(values), 3)}. Code it as numbers; two classes as 0 and 1, for "
             "example with I(outcome == 'yes')."
         )
-    y = values.to_numpy(dtype=np.float64, copy=True)
+    y = doubles(values, f"The outcome {outcome.name!r}")
     check_finite_values(y, f"outcome {outcome.name!r}")
     own = counted(y, weights)
     if (own == own[0]).all():
@@ -240,13 +246,13 @@ def may_be_counts(y: NDArray[np.float64]) -> bool:
 
 def weight_values(weights: Vector) -> NDArray[np.float64]:
     """Weights as numbers with mean 1, shape (n,); a copy."""
-    values = weights.values.infer_objects()
+    values = inferred(weights.values, f"The weights {weights.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise DataError(
             f"The weights {weights.name!r} ({values.dtype}) are not numeric. Pass one "
             "non-negative number per row."
         )
-    w = values.to_numpy(dtype=np.float64, copy=True)
+    w = doubles(values, f"The weights {weights.name!r}")
     check_finite_values(w, f"weights {weights.name!r}")
     if (w < 0).any():
         raise DataError(
@@ -278,8 +284,10 @@ def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -
         If only one cluster counts.
     """
     try:
+        if is_extended(cluster.values.dtype):
+            raise TypeError("pandas would round them")
         codes, _ = pd.factorize(cluster.values)
-    except TypeError:
+    except Exception:  # also what the code of the labels' own classes raises
         raise ColumnTypeError(
             f"The clusters {cluster.name!r} ({cluster.values.dtype}) are not labels. Pass a number "
             "or a text for each row, the same for rows that belong together."
@@ -298,8 +306,8 @@ def numbers_as_text(values: pd.Series) -> bool:
     """Whether a column of text, of more than two levels, holds nothing but numbers."""
     if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
         return False
-    different = pd.Series(values.unique())
-    return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
+    texts = pd.Series(values.unique(), dtype=object)
+    return len(texts) > 2 and bool(pd.to_numeric(texts, errors="coerce").notna().all())
 
 
 def _is_number_or_boolean(dtype: Any) -> bool:
