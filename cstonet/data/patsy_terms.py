@@ -214,7 +214,7 @@ class PatsyBlock:
         round_states(info)
         used = {factor: _columns_of(factor, frame.columns) for factor in info.factor_infos}
         with _translated_errors(terms):
-            check_rows(info, data, used)
+            check_rows(info, data, used, len(frame))
         kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
         return cls(inputs, info, tuple(kept))
 

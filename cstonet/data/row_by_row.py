@@ -33,7 +33,10 @@ _UNITS_IN_LAST_PLACE = 2**10
 
 
 def check_rows(
-    info: patsy.DesignInfo, data: Mapping[str, pd.Series], used: Mapping[Any, Sequence[str]]
+    info: patsy.DesignInfo,
+    data: Mapping[str, pd.Series],
+    used: Mapping[Any, Sequence[str]],
+    n: int,
 ) -> None:
     """Refuse terms that give a row another value by itself than among all rows.
 
@@ -42,9 +45,11 @@ def check_rows(
     info : patsy.DesignInfo
         What patsy learned from these data.
     data : mapping
-        Columns by name, n rows each.
+        Columns by name.
     used : mapping
         Per factor: the columns it is made of.
+    n : int
+        Number of rows.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def check_rows(
         if factor.code in data or is_plain(own, used[factor]):
             continue
         inputs = {name: data[name] for name in used[factor]}
-        if not _by_rows(own, inputs):
+        if not _by_rows(own, inputs, n):
             name = next(iter(inputs), "x")
             raise FormulaError(
                 f"The term {factor.code!r} gives a row another value by itself than among all "
@@ -66,7 +71,7 @@ def check_rows(
             )
 
 
-def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series]) -> bool:
+def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series], n: int) -> bool:
     """Whether some rows, by themselves and together, have the values that they have among all."""
     design = _design_of(own)
 
@@ -78,7 +83,7 @@ def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series]) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said already, of all rows
         whole = values(slice(None))
-        if any(len(column) != len(whole) for column in inputs.values()):
+        if len(whole) != n:
             return True  # one value for all rows, or another number: refused when X is built
         finite = np.isfinite(whole)
         largest = np.max(np.abs(whole), axis=0, initial=0.0, where=finite)
