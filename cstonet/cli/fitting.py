@@ -263,7 +263,7 @@ def formula_of(word: str, safe: bool | None) -> tuple[str, bool]:
             text = file.read(_LONGEST_FORMULA + 1)
     except UnicodeDecodeError:
         text = ""
-    if text.count("~") != 1 or len(text) > _LONGEST_FORMULA:
+    if text.count("~") != 1 or "|" not in text or len(text) > _LONGEST_FORMULA:
         raise FormulaError(
             f"{word[1:]} holds no formula. Write it there as 'outcome ~ treatment | covariates'."
         )
