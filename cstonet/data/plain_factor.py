@@ -26,6 +26,7 @@ from cstonet.data.plain_code import (
     COMPARISONS,
     ELEMENTWISE,
     FUNCTIONS,
+    SPLINES,
     UNARY,
     Call,
     Column,
@@ -241,21 +242,18 @@ def _width(node: Node, data: Mapping[str, pd.Series], n: int) -> int:
         joined = math.prod(text) if isinstance(node, Operation) and node.operator == "+" else 1
         return max([1 + compares, min(n, joined), *widths])
     settings = dict(node.settings)
-    if node.name == "C":
-        if isinstance(settings.get("levels"), tuple):
-            return len(settings["levels"])
-        # Values that learn from the data could have as many levels as there are rows.
-        learns = any(isinstance(part, Call) and part.name not in ("I", "C") for part in walk(node))
-        return (
-            max(n, _width(node.arguments[0], data, n))
-            if learns
-            else _levels(value(node, data, None))
-        )
-    if node.name in ("bs", "cr", "cc"):
-        knots = settings.get("knots")
-        return max(int(settings.get("df") or 0), 8 + len(knots if isinstance(knots, tuple) else ()))
     widths = [_width(part, data, n) for part in node.arguments]
-    return math.prod(widths) if node.name == "te" else max(widths)
+    learns = any(isinstance(part, Call) and FUNCTIONS[part.name].learns for part in walk(node))
+    if node.name == "C" and not learns:
+        levels = settings.get("levels")
+        return len(levels) if levels is not None else _levels(value(node, data, None))
+    if node.name == "C":
+        return max(n, *widths)  # as many levels as rows, if it learns from the data
+    if node.name == "te":
+        return math.prod(widths)
+    knots = settings.get("knots")
+    own = max(int(settings.get("df") or 0), 8 + len(knots if isinstance(knots, tuple) else ()))
+    return max(own if node.name in SPLINES else 1, *widths)
 
 
 def _levels(values: Any) -> int:

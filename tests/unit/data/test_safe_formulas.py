@@ -160,6 +160,9 @@ def test_an_outcome_is_one_column(frame):
     [
         "te(bs(x1, 200), bs(x1, 200), bs(x1, 200), bs(x2, 200))",
         "C(te(bs(x1, 200), bs(x1, 200), bs(x1, 200)))",
+        "bs(I(x1 ** te(bs(x1, 200), bs(x1, 200), bs(x1, 200), bs(x1, 200))), 4)",
+        "center(te(bs(x1, 200), cr(x1, 200), bs(x2, 200)))",
+        "C(te(bs(x1, 200), bs(x1, 200), bs(x1, 200)), levels=[1, 2])",
         "C(x1):C(x2):C(id)",
         "bs(x1, 200):bs(x2, 200):id",
         "I(te(bs(x1, 200), bs(x2, 200), bs(x1, 200)) > 0)",
