@@ -30,6 +30,8 @@ _RAISE = patsy.NAAction(on_NA="raise")
 # argument. A term nests a handful of these, and may subtract: 2**10 units cover both, and are
 # still only the 10^-13th part of the largest value. A mean over rows differs by far more.
 _UNITS_IN_LAST_PLACE = 2**10
+# Telling rows that are tried by themselves, before all of them together.
+_ALONE = 3
 
 
 def check_rows(
@@ -88,8 +90,8 @@ def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series], n: int) -> 
         finite = np.isfinite(whole)
         largest = np.max(np.abs(whole), axis=0, initial=0.0, where=finite)
         tolerance = _precision(inputs.values()) * largest
-        rows = telling_rows(whole)
-        for some in (*([row] for row in rows), rows, rows[::-1]):
+        rows = _telling_rows(whole)
+        for some in (*([row] for row in rows[:_ALONE]), rows):
             try:
                 again = values(np.array(some, dtype=np.int64))
             except MemoryError:
@@ -101,15 +103,13 @@ def _by_rows(own: patsy.FactorInfo, inputs: Mapping[str, pd.Series], n: int) -> 
     return True
 
 
-def telling_rows(values: Values) -> list[int]:
-    """Rows that are unlike each other: the ends of (n, k) values, and the extremes of a column."""
-    n = len(values)
-    if n == 0:
+def _telling_rows(values: Values) -> list[int]:
+    """Rows of (n, k) values that are unlike each other: extremes of columns, ends; not in order."""
+    if values.size == 0:
         return []
-    rows = [0, n // 2, n - 1]
-    for column in values[:, [0, -1]].T if values.shape[1] else ():
-        rows += [int(np.argmin(column)), int(np.argmax(column))]
-    return list(dict.fromkeys(rows))
+    n, first, last = len(values), values[:, 0], values[:, -1]
+    extremes = [first.argmax(), n - 1, first.argmin(), last.argmin(), n // 2, last.argmax(), 0]
+    return list(dict.fromkeys(int(row) for row in extremes))
 
 
 def _same(one: Values, other: Values, tolerance: Values) -> bool:

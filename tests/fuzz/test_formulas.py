@@ -29,15 +29,15 @@ def python(*words, timeout):
 
 
 def test_hostile_formulas_run_nothing():
-    done = python("-m", "tests.fuzz.formulas", "--count", "20000", "--seed", "1", timeout=900)
+    done = python("-m", "tests.fuzz.formulas", "--count", "10000", "--seed", "1", timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
-    assert result["count"] == 20_000
+    assert result["count"] == 10_000
     assert result["findings"] == 0
     assert result["memory_mb"] < 1000
     # They come far enough to be of use: some are models, others are refused in several ways.
-    assert result["ends"]["read"] > 300
-    assert result["ends"]["UnsafeFormulaError"] > 5000
+    assert result["ends"]["read"] > 200
+    assert result["ends"]["UnsafeFormulaError"] > 3000
 
 
 @pytest.mark.slow
