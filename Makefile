@@ -3,6 +3,8 @@
 #   make test        C++ suite and the fast Python tests
 #   make test-slow   C++ suite and every Python test
 #   make test-cpp    C++ suite, and the seams that Python tests import
+#   make sanitize    C++ suite and a fit of every kind under sanitizers (GCC, Linux);
+#                    `make sanitize-short` the part of it for every change, some three minutes
 #   make coverage    the fast Python tests, with the lines that they never run
 #   make bench       benchmarks
 #   make compare     timing of this working tree against another revision, BASE=main
@@ -23,7 +25,7 @@ CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hp
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-cpp coverage bench compare lint format docs clean distclean help
+.PHONY: demo test test-slow test-cpp sanitize sanitize-short coverage bench compare lint format docs clean distclean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -39,6 +41,9 @@ test-slow: $(VENV)/installed $(VENV)/test $(VENV)/ray test-cpp
 
 test-cpp: $(VENV)/ready
 	$(MAKE) --no-print-directory -j$(JOBS) -f tests/cpp/Makefile PY=$(PY)
+
+sanitize sanitize-short: $(VENV)/ready $(VENV)/test
+	@JOBS=$(JOBS) $(PY) tests/sanitize/run.py $(if $(filter %-short,$@),--short)
 
 coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage test-cpp
 	$(PY) -m coverage run -m pytest -q -m "not slow"

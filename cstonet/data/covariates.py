@@ -205,6 +205,11 @@ class CovariateSpec:
             first += width
         return found
 
+    def covariates_of_levels(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data that has levels: the indicators of these, by number."""
+        levels = {block.column.name for block in self.blocks if isinstance(block, LevelBlock)}
+        return {n: own for n, own in self.covariates_of_columns().items() if n in levels}
+
     def covariates_of_terms(self) -> dict[str, tuple[int, ...]]:
         """Per term of the formula: its covariates, by number."""
         return {name: places for name, places, _ in self._terms()}

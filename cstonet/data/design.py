@@ -20,9 +20,9 @@ from cstonet.data.copies import count_copies
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import CovariateGaps, fill_sources
-from cstonet.data.leaks import check_no_outcome
+from cstonet.data.leaks import check_no_outcome, check_no_outcome_levels
 from cstonet.data.lookup import Lookup
-from cstonet.data.matrix import Rows, dense_part
+from cstonet.data.matrix import Rows, checksum, copied, dense_part, is_small, may_be_changed
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
@@ -35,7 +35,7 @@ from cstonet.data.variables import (
     outcome_values,
     weight_values,
 )
-from cstonet.errors import NotAvailableError, TooFewClustersError
+from cstonet.errors import DataChangedError, NotAvailableError, TooFewClustersError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -120,6 +120,7 @@ class Design(Generic[TreatmentT]):
     n_clusters: int | None = None
     cluster_sizes: tuple[int, int] | None = None
     n_copies: int = 0
+    checksum: int | None = None
 
     @property
     def treatment_name(self) -> str:
@@ -130,6 +131,36 @@ class Design(Generic[TreatmentT]):
     def unit_weights(self) -> NDArray[np.float64]:
         """The weights, or ones if there are none, shape (n,)."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    def of_its_own(self) -> Design[TreatmentT]:
+        """The same design, which does not change with what the user does to his arrays.
+
+        Small matrices are copied. Of large ones a checksum is taken, by which a change is noticed;
+        frames of pandas 3 are safe from it in any case.
+        """
+        X, summed = self.X, self.checksum
+        if summed is None and may_be_changed(X):
+            if is_small(X):
+                X = copied(X)
+            else:
+                summed = checksum(X)
+        # An array is looked up where its copy is: one copy is enough.
+        lookup = None if self.lookup is None else self.lookup.of_its_own(self.X, X)
+        return replace(self, X=X, checksum=summed, lookup=lookup)
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the covariates are no longer those of the fit.
+
+        Raises
+        ------
+        DataChangedError
+        """
+        if self.checksum is not None and checksum(self.X) != self.checksum:
+            raise DataChangedError(
+                "The covariates were changed after they were fitted, and this question needs them "
+                "as they were. They are too large for a fit to keep a copy: put them back, or fit "
+                "again and leave the array alone."
+            )
 
     def check_folds(self, folds: int) -> None:
         """Raise an error unless there are rows, and clusters, for so many folds.
@@ -287,7 +318,10 @@ def _check_copies(design: AnyDesign) -> None:
     rows = slice(None) if counts.all() else np.flatnonzero(counts)
     all_that_count = Rows(X, None if isinstance(rows, slice) else rows)
     treatment.check_no_copy(all_that_count, names, y[rows], design.outcome_name, rows)
-    check_no_outcome(all_that_count, names, y[rows], design.outcome_name)
+    check_no_outcome(all_that_count, names, y[rows], design.outcome_name, _first_rows(design, rows))
+    check_no_outcome_levels(
+        all_that_count, design.spec.covariates_of_levels(), y[rows], design.outcome_name
+    )
     for variable in () if design.gaps is None else design.gaps.variables:
         # Where the column has values: the start values elsewhere hide a copy.
         there, own = counts & ~variable.missing, list(variable.columns)
@@ -295,4 +329,13 @@ def _check_copies(design: AnyDesign) -> None:
             labels, places = [names[j] for j in own], np.flatnonzero(there)
             part = Rows(dense_part(X, places, np.array(own)))
             treatment.check_no_copy(part, labels, y[there], design.outcome_name, places)
-            check_no_outcome(part, labels, y[there], design.outcome_name)
+            check_no_outcome(
+                part, labels, y[there], design.outcome_name, _first_rows(design, places)
+            )
+
+
+def _first_rows(design: AnyDesign, rows: NDArray[np.int64] | slice) -> NDArray[np.intp] | slice:
+    """Of some rows, by place among them, the first of every cluster; all where there are none."""
+    if design.clusters is None:
+        return slice(None)
+    return np.unique(design.clusters[rows], return_index=True)[1]

@@ -108,8 +108,8 @@ def _telling_rows(values: Values) -> list[int]:
     if values.size == 0:
         return []
     n, first, last = len(values), values[:, 0], values[:, -1]
-    extremes = [first.argmax(), n - 1, first.argmin(), last.argmin(), n // 2, last.argmax(), 0]
-    return list(dict.fromkeys(int(row) for row in extremes))
+    rows = [int(first.argmax()), n - 1, int(first.argmin()), int(last.argmin()), int(last.argmax())]
+    return list(dict.fromkeys([*rows, n // 2, 0]))
 
 
 def _same(one: Values, other: Values, tolerance: Values) -> bool:

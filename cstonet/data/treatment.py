@@ -20,7 +20,13 @@ from cstonet.data.leaks import check_dose_is_no_outcome, check_no_dose, check_no
 from cstonet.data.matrix import Rows
 from cstonet.data.native import inferred
 from cstonet.data.units import Units
-from cstonet.data.variables import BlockFamily, Vector, check_finite_values, counted
+from cstonet.data.variables import (
+    BlockFamily,
+    Vector,
+    check_finite_values,
+    check_weights,
+    counted,
+)
 from cstonet.errors import (
     ConstantTreatmentError,
     OneArmedError,
@@ -89,11 +95,11 @@ class Arms:
     def check_folds(self, folds: int, weights: NDArray[np.float64] | None) -> None:
         """Raise an error unless every fold can train on at least two units of each arm.
 
-        Rows of weight zero train nothing.
+        Rows of weight zero train nothing, and where one row has all the weight it is alone.
 
         Raises
         ------
-        TooFewRowsError, OneArmedError
+        TooFewRowsError, OneArmedError, UnevenWeightsError
         """
         codes = counted(self.codes, weights)
         _check_rows(len(codes), folds, weights)
@@ -108,6 +114,8 @@ class Arms:
                     f"Treatment arm {level!r} has {units} unit(s){positive}; with {folds} fold(s) "
                     f"an effect needs at least {needed} in each arm. Use fewer folds, or more data."
                 )
+            if weights is not None:
+                check_weights(weights[self.codes == code], f"treatment arm {level!r}")
 
     def check_training(self, rows: NDArray[np.int64], cluster: str) -> None:
         """Raise an error unless rows of whole clusters hold two or more units of each arm.

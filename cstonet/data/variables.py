@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -15,21 +16,32 @@ from cstonet.data.columns import different, is_number, listing, take, unknown_co
 from cstonet.data.formula import named_column
 from cstonet.data.native import as_series, doubles, inferred, is_extended, native
 from cstonet.data.sources import Gaps
+from cstonet.data.units import beyond_rounding, careful_moments
 from cstonet.errors import (
     ColumnTypeError,
     ConstantOutcomeError,
     DataError,
+    ExtremeScaleError,
     InfiniteValuesError,
     LengthMismatchError,
     OutcomeTypeError,
     TooFewClustersError,
+    UnevenWeightsError,
 )
 from cstonet.shown import shown
+
+# Powers of ten that are a variable's largest size and, with a minus, its least range: squares of
+# what is many times larger, and sums of millions of these, are numbers.
+_LARGEST_POWER = 145
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
 # Families of the units of a network, by which treatments, mediators and outcomes are modelled.
 BlockFamily = Literal["gaussian", "bernoulli", "categorical", "poisson"]
+
+# Weight, with a mean of one, of rows that count for nothing; rows of equal weight that those of an
+# arm must be worth, (Σ w)² / Σ w².
+_NEGLIGIBLE, _FEWEST_WORTH = 1e-16, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,12 +228,13 @@ def outcome_values(
     y = doubles(values, f"The outcome {outcome.name!r}")
     check_finite_values(y, f"outcome {outcome.name!r}")
     own = counted(y, weights)
-    if (own == own[0]).all():
+    if not differ(own):
         raise ConstantOutcomeError(
             f"The outcome {outcome.name!r} is {own[0]:g} in all {rows_that_count(own, weights)}, "
             "so there is nothing to explain. Check the column, or the filter that selected the "
             "rows."
         )
+    check_scale(y, own, f"outcome {outcome.name!r}")
     zero_one = bool(np.isin(y, (0.0, 1.0)).all())
     if family == "binomial" and not zero_one:
         raise OutcomeTypeError(
@@ -263,7 +276,28 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
         raise DataError(f"The weights {weights.name!r} are all zero, so no row would count.")
     # Divided by the largest first: a sum of huge weights could overflow.
     w /= w.max()
-    return np.asarray(w / w.mean())
+    w /= w.mean()
+    # Sums over all rows do not see these, and minibatches of nothing else would have no weight in
+    # single precision: they count as what they are.
+    w[w < _NEGLIGIBLE] = 0.0
+    check_weights(w, "all data")
+    return w
+
+
+def check_weights(weights: NDArray[np.float64], where: str) -> None:
+    """Refuse weights (m,) of the rows of a part of the data, of which one has nearly all.
+
+    Raises
+    ------
+    UnevenWeightsError
+    """
+    worth = float(weights.sum() ** 2 / np.sum(weights**2))
+    if worth < _FEWEST_WORTH:
+        raise UnevenWeightsError(
+            f"One row has {weights.max() / weights.sum():.0%} of the weight of {where}, whose "
+            f"{len(weights)} rows are worth {worth:.1f} of equal weight: from one row nothing can "
+            "be learned. Check the weights, and trim those that are above all others."
+        )
 
 
 def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
@@ -323,6 +357,56 @@ def check_finite_values(values: NDArray[np.float64], what: str) -> None:
             f"The {what} is infinite in {infinite} of {len(values)} rows. Correct these rows or "
             "leave them out."
         )
+
+
+def differ(own: NDArray[np.float64]) -> bool:
+    """Whether values (m,) differ by more than rounding errors."""
+    if (own == own[0]).all():
+        return False
+    return bool(beyond_rounding(*careful_moments(own[:, np.newaxis], None))[0])
+
+
+def check_scale(
+    values: NDArray[np.float64],
+    own: NDArray[np.float64],
+    what: str,
+    most: int = _LARGEST_POWER,
+) -> None:
+    """Refuse a variable, called `what` in the message, if its squares would be no numbers.
+
+    Parameters
+    ----------
+    values : (n,)
+        Its values.
+    own : (m,)
+        Those of the rows that count, which differ.
+    what : str
+        The role and the name.
+    most : int
+        The power of ten that it may reach; its range may be one over this.
+
+    Raises
+    ------
+    ExtremeScaleError
+    """
+    low, high = float(values.min()), float(values.max())
+    power = math.floor(math.log10(max(-low, high)))
+    if power >= most:
+        raise ExtremeScaleError(
+            f"The {what} ranges from {low:.3g} to {high:.3g}: powers of such numbers are too large "
+            f"to be computed with. Divide it by 1e{power}, or correct the rows that are wrong."
+        )
+    power = power_of_range(own)
+    if power < -most:
+        raise ExtremeScaleError(
+            f"The {what} ranges from {low:.6g} to {high:.6g}: powers of such differences are too "
+            f"small to be computed with. Multiply it by 1e{-power}."
+        )
+
+
+def power_of_range(own: NDArray[np.float64]) -> int:
+    """The power of ten in the range of values (m,) that differ."""
+    return math.floor(math.log10(own.max() - own.min()))
 
 
 def block_family(family: Family) -> BlockFamily:

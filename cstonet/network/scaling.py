@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.data.matrix import is_partitioned
+from cstonet.data.matrix import SMALL_COPY, is_partitioned
+from cstonet.data.units import varies
 from cstonet.memory import available_bytes
 from cstonet.network.moments import DenseColumns, SparseColumns
 
@@ -17,16 +18,13 @@ if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
     from cstonet.network.covariates import Covariates
 
-# Bytes of a copy for which nobody asks how much memory is left.
-_SMALL_COPY = 64 * 2**20
-
 
 def _copied_bytes(size: int, most: int) -> int:
     """Bytes that a copy of about this size may take, which are to be no more than `most`."""
-    if size <= _SMALL_COPY or size > most:  # the answer would change nothing
+    if size <= SMALL_COPY or size > most:  # the answer would change nothing
         return most
     left = available_bytes()
-    return most if left is None else min(most, max(_SMALL_COPY, left // 4))
+    return most if left is None else min(most, max(SMALL_COPY, left // 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +37,11 @@ class Scaling:
     center: NDArray[np.float64]
     inverse_scale: NDArray[np.float64]
     limit: float
+
+    @property
+    def constant(self) -> NDArray[np.intp]:
+        """Columns that become zero, by number."""
+        return np.flatnonzero(self.inverse_scale == 0)
 
     def check(self, columns: int) -> None:
         """Raise ValueError unless it is one of so many columns, in finite numbers."""
@@ -144,7 +147,8 @@ def column_scaling(X: Matrix, limit: float, weights: NDArray[np.float64] | None 
     )
     found = columns.moments()
     mean, spread = found.mean, found.spread
-    wild = np.flatnonzero(found.reach > limit * spread)
+    with np.errstate(over="ignore"):  # nothing is further out than infinitely
+        wild = np.flatnonzero(found.reach > limit * spread)
     if len(wild):
         tame = columns.brought_in(wild)
         mean[wild], spread[wild] = tame.mean, tame.spread
@@ -155,6 +159,5 @@ def scaling_of_moments(
     mean: NDArray[np.float64], spread: NDArray[np.float64], limit: float
 ) -> Scaling:
     """The scaling of columns with these means and standard deviations."""
-    # A column is constant when its spread is rounding error of its level.
-    varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-    return Scaling(mean, np.divide(1.0, spread, out=np.zeros(len(mean)), where=varies), limit)
+    inverse = np.divide(1.0, spread, out=np.zeros(len(mean)), where=varies(mean, spread))
+    return Scaling(mean, inverse, limit)

@@ -19,6 +19,7 @@ from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
 from cstonet.analyses.arms.support import Support, describe
 from cstonet.analyses.results import Data, FitRecord
+from cstonet.blas import one_thread
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.conditions import Mask, Variables, chosen
 from cstonet.data.matrix import dense_part
@@ -311,10 +312,12 @@ class ArmsEffects(ComparedArms):
         estimate : callable
             Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
         """
-        return effects_over_repetitions(
-            self._cross_fits.average.effects(estimate),
-            [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
-        )
+        self.design.check_unchanged()
+        with one_thread():
+            return effects_over_repetitions(
+                self._cross_fits.average.effects(estimate),
+                [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
+            )
 
     def test_equal_arms(self) -> Any:
         """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.

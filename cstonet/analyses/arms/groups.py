@@ -9,6 +9,7 @@ import numpy as np
 
 from cstonet.analyses.arms.effects import FEWEST_UNITS, ArmsEffects
 from cstonet.analyses.arms.grouping import Cuts, Grouping, grouped
+from cstonet.data.variables import check_scale, differ
 from cstonet.errors import FormulaError, InfiniteValuesError, NotAvailableError, TooFewRowsError
 from cstonet.estimators import Effects, Nuisances
 from cstonet.estimators.groups import estimate_groups
@@ -202,6 +203,9 @@ class Groups(ArmsEffects):
                 f"terms: {names[int(np.argmax(infinite))]!r} is infinite for some units. Change "
                 "the term, or correct these rows."
             )
+        for name, column in zip(names, matrix.T, strict=True):
+            if differ(column):
+                check_scale(column, column, f"term {name!r}")
         if len(names) > len(matrix) // FEWEST_ROWS:
             raise TooFewRowsError(
                 f"terms: {len(names)} coefficients are too many for {len(matrix)} units: there "

@@ -81,7 +81,7 @@ def outliers_named(dose):
 
 
 @pytest.mark.parametrize(("n", "far"), [(100, 1), (300, 3), (2000, 25)])
-@pytest.mark.parametrize("value", [1e9, -1e9, 1e200])
+@pytest.mark.parametrize("value", [1e9, -1e9, 1e40])
 def test_outliers_do_not_hide_behind_each_other(n, far, value):
     rng = np.random.default_rng(n)
     normal, positive = rng.normal(size=n), rng.exponential(size=n)
