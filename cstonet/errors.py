@@ -8,6 +8,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
 
     CStoNetError
     ├── FormulaError (ValueError)          the formula cannot be read
+    │   └── UnsafeFormulaError             a safe formula that asks for more than it may
     ├── DataError (ValueError)             the data cannot be used
     │   ├── UnknownColumnError             a name that is no column
     │   ├── DuplicateColumnError           a name that is several columns
@@ -128,6 +129,7 @@ __all__ = [
     "UnevenWeightsError",
     "UnknownColumnError",
     "UnknownLevelError",
+    "UnsafeFormulaError",
     "UnseenLevelError",
     "WorkerLostError",
 ]
@@ -144,6 +146,10 @@ class CStoNetError(Exception):
 
 class FormulaError(CStoNetError, ValueError):
     """The formula cannot be read, or says something contradictory."""
+
+
+class UnsafeFormulaError(FormulaError):
+    """A formula that was to be safe says more than plain computations on columns."""
 
 
 class DataError(CStoNetError, ValueError):

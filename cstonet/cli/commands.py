@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from cstonet import __version__
 from cstonet.cli.demo import add_demo
@@ -13,6 +12,7 @@ from cstonet.cli.fitting import add_fit, add_plan
 from cstonet.cli.flags import Help
 from cstonet.cli.saved import add_predict, add_report
 from cstonet.cli.simulating import add_simulate
+from cstonet.cli.streams import drop_output, flush_output, open_streams, say
 from cstonet.errors import CStoNetError
 
 USAGE_ERROR = 2
@@ -33,6 +33,15 @@ Each command has a --help of its own, with examples.
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and where to read more."""
+        say(f"cstonet: error: {' '.join(message.split())}. See {self.prog} --help.")
+        self.exit(USAGE_ERROR)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the return value is the exit code of the process.
 
@@ -46,24 +55,38 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         0: done; 2: wrong words or data. A fault of the program itself ends with a traceback and 1.
     """
-    chosen = build_parser().parse_args(arguments)
+    open_streams()
     try:
-        chosen.command(chosen)
-        sys.stdout.flush()
-    except CStoNetError as error:
-        print(f"cstonet: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return USAGE_ERROR
+        try:
+            chosen = build_parser().parse_args(arguments)
+            chosen.command(chosen)
+        finally:
+            flush_output()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
+        return 0
+    except CStoNetError as error:
+        say(f"cstonet: error: {' '.join(str(error).split())}")
+    except MemoryError:
+        say("cstonet: error: there is not enough memory. Use fewer rows or columns, or --n-jobs 1.")
     except OSError as error:
-        print(f"cstonet: error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return USAGE_ERROR
-    return 0
+        say(f"cstonet: error: {_sentence(error)}")
+        drop_output()
+    else:
+        return 0
+    return USAGE_ERROR
+
+
+def _sentence(error: OSError) -> str:
+    """What went wrong with which file; some errors name none, some give no reason."""
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    where = "input or output failed" if error.filename is None else str(error.filename)
+    return f"{where}: {reason}"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="cstonet",
         description="Causal effects with many covariates by a sparse stochastic neural network.",
         epilog=_EPILOG,

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.data.arrays import are_names, wrong_names
 from cstonet.data.columns import check_unique, listing, numpy_dtype, unknown_column
-from cstonet.errors import ColumnTypeError, LengthMismatchError
+from cstonet.errors import ColumnTypeError, DataError, LengthMismatchError
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -49,7 +50,14 @@ class SparseColumns:
         ColumnTypeError
             If the values are no real numbers.
         """
+        if len(matrix.shape) != 2:
+            raise DataError(
+                f"X must have the shape (n, p); this sparse array has {matrix.shape}. One column "
+                "is X.reshape(-1, 1)."
+            )
         n, p = matrix.shape
+        if names is not None and not are_names(names):
+            raise wrong_names(names)
         names = [f"x{j}" for j in range(1, p + 1)] if names is None else list(names)
         if len(names) != p:
             raise LengthMismatchError(

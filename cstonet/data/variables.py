@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from cstonet.data.columns import is_number, listing, take, unknown_column
+from cstonet.data.columns import different, is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
+from cstonet.data.native import as_series, doubles, inferred, is_extended, native
 from cstonet.data.sources import Gaps
 from cstonet.data.units import beyond_rounding, careful_moments
 from cstonet.errors import (
@@ -27,6 +28,7 @@ from cstonet.errors import (
     TooFewClustersError,
     UnevenWeightsError,
 )
+from cstonet.shown import shown
 
 # Powers of ten that are a variable's largest size and, with a minus, its least range: squares of
 # what is many times larger, and sums of millions of these, are numbers.
@@ -64,8 +66,17 @@ class Vector:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def from_expression(cls, code: str, frame: pd.DataFrame) -> Vector:
-        """A column, or a Python expression of columns.
+    def from_expression(cls, code: str, frame: pd.DataFrame, *, safe: bool = False) -> Vector:
+        """A column, or an expression of columns.
+
+        Parameters
+        ----------
+        code : str
+            The column or the expression.
+        frame : DataFrame
+            The data.
+        safe : bool
+            Whether an expression must be a plain computation; else it is Python code, which is run.
 
         Raises
         ------
@@ -77,10 +88,9 @@ class Vector:
             return cls.from_column(name, frame)
         if code.isidentifier():
             return cls.from_column(code, frame)
-        from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
-
-        columns = patsy_terms.columns_in(code, frame.columns)
-        values = patsy_terms.evaluate(code, frame)
+        terms = _reader_of_terms(safe)
+        columns = terms.columns_in(code, frame.columns)
+        values = terms.evaluate(code, frame)
         # The expression may hide a gap: NaN > 0 is False, not missing.
         hidden = take(frame, columns).isna().to_numpy().any(axis=1)
         missing = hidden | values.isna().to_numpy()
@@ -95,7 +105,7 @@ class Vector:
         UnknownColumnError
             If there is no such column.
         """
-        values = take(frame, [name]).iloc[:, 0]
+        values = native(take(frame, [name]).iloc[:, 0])
         return cls(name, values, Gaps.of_column(name, values.isna().to_numpy()), (name,))
 
     @classmethod
@@ -123,6 +133,10 @@ class Vector:
             shape = np.shape(values)
         except ValueError:
             raise DataError(f"{expected}; it holds lists that differ in length.") from None
+        except Exception:  # the code of the values' own class
+            shape = None
+        if not isinstance(shape, tuple):
+            raise DataError(f"{expected}; it is {shown(values)}.")
         if len(shape) == 2 and shape[1] == 1:
             frame = isinstance(values, pd.DataFrame)
             values, shape = values.iloc[:, 0] if frame else np.ravel(values), shape[:1]
@@ -130,13 +144,13 @@ class Vector:
             raise DataError(
                 f"{expected}; its shape is {shape}. Pass a one-dimensional array or a Series."
             )
-        if len(values) != len(index):
+        if shape[0] != len(index):
             raise LengthMismatchError(
-                f"{name} has {len(values)} values but there are {len(index)} rows. Pass one value "
+                f"{name} has {shape[0]} values but there are {len(index)} rows. Pass one value "
                 "per row."
             )
         label: Hashable | None = getattr(values, "name", None)
-        series = pd.Series(values).set_axis(index)
+        series = as_series(values, name, index)
         name = name if label is None else str(label)
         return cls(name, series, Gaps.of_column(name, series.isna().to_numpy()))
 
@@ -146,8 +160,8 @@ class Vector:
         return Vector(self.name, self.values.loc[keep], gaps, self.columns)
 
 
-def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
-    """The columns that a variable is made of: one, or those of a Python expression.
+def expression_columns(code: str, columns: pd.Index, *, safe: bool = False) -> tuple[str, ...]:
+    """The columns that a variable is made of: one, or those of an expression.
 
     Raises
     ------
@@ -159,9 +173,19 @@ def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
         return (name,)
     if code.isidentifier():
         raise unknown_column(code, columns)
-    from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
+    used: tuple[str, ...] = _reader_of_terms(safe).columns_in(code, columns)
+    return used
 
-    return patsy_terms.columns_in(code, columns)
+
+def _reader_of_terms(safe: bool) -> Any:
+    """The module that reads expressions; not at the top: plain formulas never load patsy."""
+    if safe:
+        from cstonet.data import safe_terms
+
+        return safe_terms
+    from cstonet.data import patsy_terms
+
+    return patsy_terms
 
 
 def counted(values: NDArray[_Scalar], weights: NDArray[np.float64] | None) -> NDArray[_Scalar]:
@@ -194,14 +218,14 @@ def outcome_values(
         A copy.
     family : {"gaussian", "binomial", "poisson"}
     """
-    values = outcome.values.infer_objects()
+    values = inferred(outcome.values, f"The outcome {outcome.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise OutcomeTypeError(
             f"The outcome {outcome.name!r} ({values.dtype}) is not numeric; it holds "
-            f"{listing(values.unique(), 3)}. Code it as numbers; two classes as 0 and 1, for "
+            f"{listing(different(values), 3)}. Code it as numbers; two classes as 0 and 1, for "
             "example with I(outcome == 'yes')."
         )
-    y = values.to_numpy(dtype=np.float64, copy=True)
+    y = doubles(values, f"The outcome {outcome.name!r}")
     check_finite_values(y, f"outcome {outcome.name!r}")
     own = counted(y, weights)
     if not differ(own):
@@ -235,13 +259,13 @@ def may_be_counts(y: NDArray[np.float64]) -> bool:
 
 def weight_values(weights: Vector) -> NDArray[np.float64]:
     """Weights as numbers with mean 1, shape (n,); a copy."""
-    values = weights.values.infer_objects()
+    values = inferred(weights.values, f"The weights {weights.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise DataError(
             f"The weights {weights.name!r} ({values.dtype}) are not numeric. Pass one "
             "non-negative number per row."
         )
-    w = values.to_numpy(dtype=np.float64, copy=True)
+    w = doubles(values, f"The weights {weights.name!r}")
     check_finite_values(w, f"weights {weights.name!r}")
     if (w < 0).any():
         raise DataError(
@@ -294,8 +318,10 @@ def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -
         If only one cluster counts.
     """
     try:
+        if is_extended(cluster.values.dtype):
+            raise TypeError("pandas would round them")
         codes, _ = pd.factorize(cluster.values)
-    except TypeError:
+    except Exception:  # also what the code of the labels' own classes raises
         raise ColumnTypeError(
             f"The clusters {cluster.name!r} ({cluster.values.dtype}) are not labels. Pass a number "
             "or a text for each row, the same for rows that belong together."
@@ -314,8 +340,8 @@ def numbers_as_text(values: pd.Series) -> bool:
     """Whether a column of text, of more than two levels, holds nothing but numbers."""
     if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
         return False
-    different = pd.Series(values.unique())
-    return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
+    texts = pd.Series(values.unique(), dtype=object)
+    return len(texts) > 2 and bool(pd.to_numeric(texts, errors="coerce").notna().all())
 
 
 def _is_number_or_boolean(dtype: Any) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import in_formula, is_number, listing
 from cstonet.data.design import Design
+from cstonet.data.native import doubles, inferred
 from cstonet.data.treatment import Dose, treatment_levels
 from cstonet.data.units import Units
 from cstonet.data.variables import (
@@ -92,14 +93,14 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     OutlyingDoseWarning
         If some are very far out.
     """
-    values = treatment.values.infer_objects()
+    values = inferred(treatment.values, f"The treatment {treatment.name!r}")
     if not is_number(values.dtype):
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} ({values.dtype}) is not numeric, so it cannot be "
             "continuous. Use treatment='multilevel' to compare its values with each other, or "
             "pass numbers."
         )
-    dose = values.to_numpy(dtype=np.float64, copy=True)
+    dose = doubles(values, f"The treatment {treatment.name!r}")
     own = counted(dose, weights)
     # An expression of other columns stands for itself.
     computed = treatment.columns not in ((), (treatment.name,))

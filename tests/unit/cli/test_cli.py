@@ -248,7 +248,10 @@ def test_malformed_command_lines_exit_with_2(words, capsys):
     with pytest.raises(SystemExit) as exit_info:
         run(*words)
     assert exit_info.value.code == 2
-    assert "usage: cstonet" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("cstonet: error: ")
+    assert said.endswith("--help.\n")
+    assert said.count("\n") == 1
 
 
 def test_message_names_the_type(capsys):
