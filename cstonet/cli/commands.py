@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -16,6 +18,8 @@ from cstonet.cli.streams import drop_output, flush_output, open_streams, say
 from cstonet.errors import CStoNetError
 
 USAGE_ERROR = 2
+_NO_VALUE = re.compile(r"--[a-z-]+=--")
+_ENDLESS = re.compile(r"(\S{200})\S+")
 
 # Name, what it does in a line, and what adds its flags.
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -38,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the words, and where to read more."""
-        say(f"cstonet: error: {' '.join(message.split())}. See {self.prog} --help.")
+        _say_error(f"{message}. See {self.prog} --help.")
         self.exit(USAGE_ERROR)
 
 
@@ -56,9 +60,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         0: done; 2: wrong words or data. A fault of the program itself ends with a traceback and 1.
     """
     open_streams()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         try:
-            chosen = build_parser().parse_args(arguments)
+            parser = build_parser()
+            for word in words:
+                if _NO_VALUE.fullmatch(word):  # argparse would make a list of it
+                    parser.error(f"{word[:-3]} needs a value")
+            chosen = parser.parse_args(words)
             chosen.command(chosen)
         finally:
             flush_output()
@@ -66,15 +75,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         drop_output()
         return 0
     except CStoNetError as error:
-        say(f"cstonet: error: {' '.join(str(error).split())}")
+        _say_error(str(error))
     except MemoryError:
-        say("cstonet: error: there is not enough memory. Use fewer rows or columns, or --n-jobs 1.")
+        _say_error("there is not enough memory. Use fewer rows or columns, or --n-jobs 1.")
     except OSError as error:
-        say(f"cstonet: error: {_sentence(error)}")
+        _say_error(_sentence(error))
         drop_output()
     else:
         return 0
     return USAGE_ERROR
+
+
+def _say_error(text: str) -> None:
+    """One line, in which no word is endless and every character can be printed."""
+    line = _ENDLESS.sub(r"\1…", " ".join(text.split()))
+    say(f"cstonet: error: {line.encode('utf-8', 'backslashreplace').decode('utf-8')}")
 
 
 def _sentence(error: OSError) -> str:

@@ -62,18 +62,18 @@ def array_to_frame(values: Any, names: Sequence[str] | None, what: str = "X") ->
             f"{what} must be a DataFrame or an array of shape (n, p); got {type(values).__name__} "
             f"of shape {array.shape}. One column is {what}.reshape(-1, 1)."
         )
-    if names is not None and not are_names(names):
+    default = tuple(f"x{j}" for j in range(1, array.shape[1] + 1))
+    labels = default if names is None else as_names(names)
+    if labels is None:
         raise wrong_names(names)
-    if names is None:
-        names = [f"x{j}" for j in range(1, array.shape[1] + 1)]
-    if array.shape[1] != len(names):
+    if array.shape[1] != len(labels):
         raise LengthMismatchError(
-            f"{what} has {array.shape[1]} columns where {len(names)} are expected: "
-            f"{listing(names)}."
+            f"{what} has {array.shape[1]} columns where {len(labels)} are expected: "
+            f"{listing(labels)}."
         )
     # A boolean array is a matrix of indicators already.
     array = array.view(np.uint8) if array.dtype == bool else array
-    return pd.DataFrame(array, columns=list(names), copy=False)
+    return pd.DataFrame(array, columns=list(labels), copy=False)
 
 
 def wrong_names(names: object) -> DataError:
@@ -81,12 +81,14 @@ def wrong_names(names: object) -> DataError:
     return DataError(f"names must be a list of texts, one for each column; got {shown(names)}.")
 
 
-def are_names(names: Any) -> bool:
-    """Whether something is a list of texts."""
+def as_names(names: Any) -> tuple[str, ...] | None:
+    """Names as a tuple; None if they are no list of texts."""
     try:
-        return not isinstance(names, str) and all(isinstance(name, str) for name in list(names))
+        listed = () if isinstance(names, str) else tuple(names)
     except Exception:  # nothing that can be listed
-        return False
+        return None
+    named = not isinstance(names, str) and all(isinstance(name, str) for name in listed)
+    return listed if named else None
 
 
 def _are_numbers(texts: NDArray[Any]) -> bool:

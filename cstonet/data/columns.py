@@ -65,12 +65,19 @@ class Column:
         UnseenLevelError
             If a value is no level.
         """
-        levels = pd.Index(self.levels, dtype=object)
-        codes: NDArray[np.intp] = levels.get_indexer(pd.Index(values, dtype=object))
+        levels = pd.Index(self.levels, dtype=object, tupleize_cols=False)
+        try:
+            plain = pd.Index(values, dtype=object, tupleize_cols=False)
+            codes: NDArray[np.intp] = levels.get_indexer(plain)
+        except Exception:  # the code of the values' own classes
+            raise ColumnTypeError(
+                f"Column {self.name!r} holds {listing(values.tolist())}, which are no levels; "
+                f"those of the fit are {listing(self.levels)}."
+            ) from None
         unseen = codes < 0
         if unseen.any():
             raise UnseenLevelError(
-                f"Column {self.name!r} holds {listing(pd.unique(values[unseen]))}, which the fit "
+                f"Column {self.name!r} holds {listing(different(values[unseen]))}, which the fit "
                 f"never saw; its levels are {listing(self.levels)}. Leave out or recode these "
                 f"{int(unseen.sum())} rows, or refit with data that hold such rows."
             )

@@ -28,6 +28,7 @@ from cstonet.data.plain_factor import BUILTINS, PlainFactor, check_room
 from cstonet.data.row_by_row import check_rows
 from cstonet.data.sources import Sources
 from cstonet.errors import CStoNetError, FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.shown import shown
 
 _RAISE = patsy.NAAction(on_NA="raise")
 
@@ -49,9 +50,10 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
     """
     try:
         terms = patsy.ModelDesc.from_formula(text).rhs_termlist
-    except (patsy.PatsyError, RecursionError) as error:
+    # Some operators without operands fail an assertion of patsy.
+    except (patsy.PatsyError, RecursionError, AssertionError) as error:
         raise FormulaError(
-            f"The term {text!r} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
+            f"The term {shown(text)} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
             "column names that are not plain words inside Q(\"name\"), and '.' stands alone."
         ) from error
     for code in (factor.code for term in terms for factor in term.factors):
@@ -88,11 +90,11 @@ def term_matrix(
         (n, k), and what patsy calls the k columns.
     """
     if not isinstance(text, str) or not text.strip():
-        raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {text!r}.")
+        raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {shown(text)}.")
     terms = safe_terms.parse_sum(text, known) if safe else _parse_sum(text, known)
     frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
     if frame.shape[1] == 0 and any(term.factors for term in terms):
-        raise FormulaError(f"The terms {text!r} use no column of the data.")
+        raise FormulaError(f"The terms {shown(text)} use no column of the data.")
     if frame.shape[1] == 0:
         return np.ones((n, 1)), tuple(term.name() for term in terms)
     data = _prepare([_input(frame[name]) for name in frame], frame)
@@ -108,10 +110,10 @@ def _parse_sum(text: str, known: Collection[str]) -> list[patsy.Term]:
     """The terms of a sum of Python expressions, with a constant unless it says otherwise."""
     try:
         described = patsy.ModelDesc.from_formula(text)
-    except (patsy.PatsyError, RecursionError) as error:
+    except (patsy.PatsyError, RecursionError, AssertionError) as error:
         raise FormulaError(
-            f"The terms {text!r} cannot be read: {_reason(error)}. Write them as a sum, such as "
-            "'age + C(sex)'; column names that are not plain words go inside Q(\"name\")."
+            f"The terms {shown(text)} cannot be read: {_reason(error)}. Write them as a sum, such "
+            "as 'age + C(sex)'; column names that are not plain words go inside Q(\"name\")."
         ) from error
     terms = described.rhs_termlist
     if described.lhs_termlist or not terms:
@@ -163,7 +165,7 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
         raise
     except (Exception, SystemExit) as error:
         raise FormulaError(
-            f"{code!r} cannot be evaluated as one value per row: {_reason(error)}."
+            f"{shown(code)} cannot be evaluated as one value per row: {_reason(error)}."
         ) from error
 
 
@@ -366,8 +368,8 @@ def _names(code: str) -> Iterator[str]:
     # Besides wrong syntax: characters that no source may hold, nesting too deep for the parser.
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(
-            f"{code!r} cannot be read as an expression: {_reason(error)}. Column names that are "
-            'not plain words are written Q("name").'
+            f"{shown(code)} cannot be read as an expression: {_reason(error)}. Column names that "
+            'are not plain words are written Q("name").'
         ) from error
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

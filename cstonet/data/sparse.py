@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cstonet.data.arrays import are_names, wrong_names
+from cstonet.data.arrays import as_names, wrong_names
 from cstonet.data.columns import check_unique, listing, numpy_dtype, unknown_column
 from cstonet.errors import ColumnTypeError, DataError, LengthMismatchError
 
@@ -56,9 +56,10 @@ class SparseColumns:
                 "is X.reshape(-1, 1)."
             )
         n, p = matrix.shape
-        if names is not None and not are_names(names):
+        listed = tuple(f"x{j}" for j in range(1, p + 1)) if names is None else as_names(names)
+        if listed is None:
             raise wrong_names(names)
-        names = [f"x{j}" for j in range(1, p + 1)] if names is None else list(names)
+        names = listed
         if len(names) != p:
             raise LengthMismatchError(
                 f"X has {p} columns where {len(names)} are expected: {listing(names)}."

@@ -80,7 +80,10 @@ def as_whole(value: object) -> int | None:
 
 def is_real(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number that a float can hold; a truth value is none."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real):
+    # A duration of NumPy passes for a whole number.
+    if isinstance(value, bool | np.timedelta64):
+        return False
+    if not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
         return math.isfinite(value)
@@ -141,6 +144,12 @@ def check_bounds(owner: object, name: str, low: float, high: float) -> None:
     if len(value) < 2 or not all(is_real(bound) and low <= bound < 1 for bound in value):
         fail(owner, name, value, 'a number, one for each level, or "auto"')
     object.__setattr__(owner, name, tuple(float(bound) for bound in value))
+
+
+def check_truth(value: object, what: str) -> None:
+    """Raise OptionError unless an argument is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{what} must be True or False; got {shown(value)}.")
 
 
 def check_flag(owner: object, name: str, *, auto: bool = False) -> None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bad_inputs import arguments, options, roles
+from tests.bad_inputs import arguments, commands, formulas, options, questions, roles
 from tests.bad_inputs.outcome import Case
 
-_SOURCES = (roles.cases, arguments.cases, options.cases)
+_SOURCES = (
+    roles.cases,
+    arguments.cases,
+    options.cases,
+    formulas.cases,
+    commands.cases,
+    questions.cases,
+)
 
 
 def all_cases() -> Iterator[Case]:

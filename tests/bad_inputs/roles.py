@@ -103,7 +103,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) or type(value).__name__ == "Decimal"
 
 
-def _floats(truth: list[Any]) -> np.ndarray | None:
+def floats_of(truth: list[Any]) -> np.ndarray | None:
     """The values as double precision, if they are numbers that fit."""
     if not all(map(_is_number, truth)):
         return None
@@ -115,12 +115,12 @@ def _floats(truth: list[Any]) -> np.ndarray | None:
 
 
 def _same_outcome(truth: list[Any], design: AnyDesign) -> bool:
-    floats = _floats(truth)
+    floats = floats_of(truth)
     return floats is not None and bool(np.array_equal(design.y, floats))
 
 
 def _same_weights(truth: list[Any], design: AnyDesign) -> bool:
-    floats = _floats(truth)
+    floats = floats_of(truth)
     if floats is None or design.weights is None:
         return False
     scaled = floats / floats.max()
@@ -130,7 +130,7 @@ def _same_weights(truth: list[Any], design: AnyDesign) -> bool:
 def _same_treatment(truth: list[Any], design: AnyDesign) -> bool:
     treatment: Any = design.treatment
     if treatment.kind == "continuous":
-        return bool(np.array_equal(treatment.values, _floats(truth)))
+        return bool(np.array_equal(treatment.values, floats_of(truth)))
     named = [treatment.levels[code] for code in treatment.codes]
     return same_groups(truth, treatment.codes) and all(map(_alike, named, truth))
 
@@ -158,7 +158,7 @@ def _same_mediator(truth: list[Any], design: AnyDesign) -> bool:
 
 def _same_columns(truth: list[Any], X: np.ndarray) -> bool:
     """Whether columns are the numbers, or tell the levels apart."""
-    floats = _floats(truth)
+    floats = floats_of(truth)
     if floats is not None and X.shape[1] == 1:
         as_stored = floats.astype(X.dtype)
         if np.array_equal(X[:, 0], as_stored) and math.isfinite(float(np.abs(as_stored).max())):

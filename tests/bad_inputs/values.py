@@ -76,7 +76,7 @@ VALUES: dict[str, Any] = {
     "a dictionary": {"a": 1},
     "a dictionary of lists": {"no such thing": ["neither"]},
     "a set": {1, 2},
-    "a generator": (value for value in [1, 2]),
+    "a range": range(2),
     "complex": 1j,
     "a decimal": decimal.Decimal("0.1"),
     "a decimal NaN": decimal.Decimal("NaN"),
