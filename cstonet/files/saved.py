@@ -25,6 +25,8 @@ from cstonet.places import as_path, check_place
 # Raised when a file cannot be read by what was there before. A new field that has a default is no
 # reason: a version that does not know it says so by itself.
 FORMAT = 1
+# Names may hold halves of characters, which are no text elsewhere.
+_ENCODING = ("utf-8", "surrogatepass")
 
 
 def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) -> None:
@@ -54,8 +56,7 @@ def save(results: Any, path: str | PathLike[str], *, with_data: bool = False) ->
     }
     metadata = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     arrays = pack_arrays({str(place): array for place, array in enumerate(encoder.arrays)})
-    # Names may hold what is no text, and json reads that again.
-    write_archive(file, metadata.encode("utf-8", "surrogatepass"), arrays)
+    write_archive(file, metadata.encode(*_ENCODING), arrays)
 
 
 def read_results(path: str | PathLike[str]) -> Any:
@@ -78,7 +79,9 @@ def read_results(path: str | PathLike[str]) -> Any:
 
 def _content(metadata: bytes) -> dict[str, Any]:
     """The JSON part, if its format is known."""
-    content: Any = json.loads(metadata, parse_constant=_no_number)
+    # Decoded here: json would guess the encoding.
+    text = metadata.decode(*_ENCODING)
+    content: Any = json.loads(text, parse_constant=_no_number)
     number, made_by = content["format"], str(content["cstonet"])
     if type(number) is not int or number < 1:
         raise FileFormatError(f"{number!r} is no format")

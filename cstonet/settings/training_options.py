@@ -218,8 +218,10 @@ class TrainingOptions:
         check_number(self, "initial_bias", 0, 10)
         check_flag(self, "estimate_variance")
         check_number(self, "initial_variance", 0, math.inf, open_low=True, open_high=True)
-        if not self.stages or not all(isinstance(s, StageOptions) for s in self.stages):
+        listed = isinstance(self.stages, (tuple, list)) and len(self.stages) > 0
+        if not listed or not all(isinstance(s, StageOptions) for s in self.stages):
             fail(self, "stages", self.stages, "a non-empty tuple of StageOptions")
+        object.__setattr__(self, "stages", tuple(self.stages))
         check_kind(self, "sampler", SamplerOptions)
         check_kind(self, "prior", PriorOptions)
         check_kind(self, "optimizer", OptimizerOptions)
