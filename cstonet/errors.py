@@ -40,7 +40,10 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── BackendError (RuntimeError)        what the folds were to run on failed, not the folds
     │   ├── SchedulerError (ConnectionError)   a scheduler that is not there, or has no workers
     │   └── WorkerLostError                a worker died, and what it did cannot be done again
+    ├── StoppedError (RuntimeError)        the fit was told to stop from elsewhere
     ├── ForeignFileError (ValueError)      a file that holds something else, or another fit's draws
+    │   └── CheckpointError                a checkpoint of another fit, or a damaged one
+    ├── InUseError (RuntimeError)          files that another process is writing to
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
@@ -54,6 +57,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── EmptyArmWarning                    a covariate without any value in an arm
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
+    ├── CheckpointWarning                  finished folds for which a disk had no room
     └── UncertainShareWarning              a share of an effect that may be zero
 """
 
@@ -63,6 +67,8 @@ __all__ = [
     "BackendError",
     "CStoNetError",
     "CStoNetWarning",
+    "CheckpointError",
+    "CheckpointWarning",
     "ColumnTypeError",
     "ConstantMediatorError",
     "ConstantOutcomeError",
@@ -76,6 +82,7 @@ __all__ = [
     "FilePathError",
     "ForeignFileError",
     "FormulaError",
+    "InUseError",
     "InfiniteValuesError",
     "KernelLevelWarning",
     "LengthMismatchError",
@@ -98,6 +105,7 @@ __all__ = [
     "RowsNotSavedError",
     "SchedulerError",
     "SeparationError",
+    "StoppedError",
     "ThinSupportWarning",
     "TooFewClustersError",
     "TooFewRowsError",
@@ -253,8 +261,20 @@ class WorkerLostError(BackendError):
     """A worker died, and what it was doing cannot be done again."""
 
 
+class StoppedError(CStoNetError, RuntimeError):
+    """The fit was stopped from elsewhere: by its stop event, or by the interpreter's end."""
+
+
 class ForeignFileError(CStoNetError, ValueError):
     """A file that draws were to be kept in holds something else, or those of another fit."""
+
+
+class CheckpointError(ForeignFileError):
+    """A checkpoint is of other data, options or versions, is damaged, or is no checkpoint."""
+
+
+class InUseError(CStoNetError, RuntimeError):
+    """Another fit is writing to the same files."""
 
 
 class NumericalError(CStoNetError, RuntimeError):
@@ -303,6 +323,10 @@ class LostSupportWarning(CStoNetWarning):
 
 class KernelLevelWarning(CStoNetWarning):
     """Folds ran on processors of another instruction-set level, which round differently."""
+
+
+class CheckpointWarning(CStoNetWarning):
+    """Finished folds could not be written to the checkpoint; the fit goes on without."""
 
 
 class UncertainShareWarning(CStoNetWarning):

@@ -15,6 +15,7 @@ from cstonet.analyses.registry import choose_analysis, treatment_kinds
 from cstonet.analyses.results import CausalResults
 from cstonet.crossfit.backends import choose_engine
 from cstonet.crossfit.progress import Standing, progress_reporter
+from cstonet.crossfit.stopping import StopSign, heed
 from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.data.columns import listing
 from cstonet.data.matrix import is_partitioned
@@ -176,6 +177,8 @@ class CausalStoNet:
         n_jobs: int = -1,
         backend: str | None = None,
         progress: object = None,
+        checkpoint: str | PathLike[str] | None = None,
+        stop: StopSign | None = None,
         options: FitOptions | None = None,
         **changes: Any,
     ) -> CausalResults:
@@ -203,6 +206,15 @@ class CausalStoNet:
             By default a fit of more than five seconds shows a bar in a terminal or notebook, and
             nothing elsewhere. ``True``: a bar at once, anywhere; ``False``: none; or a function of
             (steps done, steps in all).
+        checkpoint
+            A folder in which finished folds are kept, and starts that take long: whoever is
+            interrupted, or killed, makes the same call again, which goes on from there and ends
+            with the same bits. It is made if it is not there; it can be deleted once the fit is
+            done. A folder with folds of other data, options or versions is refused.
+        stop
+            A ``threading.Event``, or anything with ``is_set()``: the fit ends with
+            :class:`~cstonet.errors.StoppedError` soon after it is set. For fits in other threads
+            than the main one, where Ctrl-C is not heard.
         options
             Complete options instead of a preset.
         **changes
@@ -216,12 +228,13 @@ class CausalStoNet:
             :class:`~cstonet.MediationResults`.
         """
         recipe = self._recipe(preset, options, {"starts": starts, "folds": folds, **changes})
-        threads, seed = thread_count(n_jobs), check_seed(seed)
+        threads, seed, heeded = thread_count(n_jobs), check_seed(seed), heed(stop)
         engine = choose_engine(backend, n_jobs)
         if is_partitioned(self.design.X):
             engine = None  # the data are on workers: folds stay here and ask them
         with progress_reporter(progress) as report:
-            return recipe.fit(self.design, seed, Workforce(threads, report, engine))
+            workforce = Workforce(threads, report, engine, heed=heeded)
+            return recipe.fit(self.design, seed, workforce, checkpoint)
 
 
 def _arguments(raw: RawData, request: Request) -> dict[str, Any]:
@@ -264,6 +277,8 @@ def fit(
     n_jobs: int = -1,
     backend: str | None = None,
     progress: object = None,
+    checkpoint: str | PathLike[str] | None = None,
+    stop: StopSign | None = None,
     **options: Any,
 ) -> CausalResults:
     """Fit a Causal-StoNet by formula: ``CausalStoNet.from_formula(...).fit(...)`` in one call.
@@ -275,7 +290,7 @@ def fit(
         ``"outcome ~ treatment | covariates | mediators"``.
     data
         One row per unit, see :meth:`CausalStoNet.from_formula`.
-    preset, seed, n_jobs, backend, progress, **options
+    preset, seed, n_jobs, backend, progress, checkpoint, stop, **options
         See :meth:`CausalStoNet.fit`.
     family, treatment, reference, missing, weights, cluster
         See :meth:`CausalStoNet.from_formula`.
@@ -293,7 +308,14 @@ def fit(
             cluster=cluster,
         )
         return model.fit(
-            preset, seed=seed, n_jobs=n_jobs, backend=backend, progress=report, **options
+            preset,
+            seed=seed,
+            n_jobs=n_jobs,
+            backend=backend,
+            progress=report,
+            checkpoint=checkpoint,
+            stop=stop,
+            **options,
         )
 
 

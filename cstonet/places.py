@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import IO
 
-from cstonet.errors import FilePathError
+from cstonet.errors import FilePathError, InUseError
+
+_UNFINISHED = ".unfinished-"
+# Files that this process has locked: the system's locks are between processes.
+_held: set[tuple[int, Path]] = set()
+_holding = threading.Lock()
 
 
 def as_path(path: str | PathLike[str]) -> Path:
@@ -59,7 +66,8 @@ def write_at_once(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """
     check_place(path)
     path = path.resolve()
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    # Numbers of processes and threads come again: a file that a killed one left is in nobody's way.
+    beside = path.with_name(f".{path.name}{_UNFINISHED}{secrets.token_hex(8)}")
     try:
         try:
             with beside.open("xb") as file:
@@ -73,6 +81,86 @@ def write_at_once(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             raise
     except OSError as error:
         raise _refused(path, error) from error
+
+
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove what processes that were killed while they wrote have left in a folder.
+
+    Parameters
+    ----------
+    folder, name
+        Where they wrote, and what, by default anything: nobody else may be writing it now.
+    """
+    for path in folder.glob(f".{name}*{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+@contextlib.contextmanager
+def held(path: Path, what: str) -> Iterator[None]:
+    """Keep other processes, and other threads of this one, from doing the same meanwhile.
+
+    The lock goes with the process, however that ends. Where the system has no locks (some network
+    disks), others are not kept away.
+
+    Parameters
+    ----------
+    path
+        A file to be locked, which is there meanwhile.
+    what
+        What is used, for the message.
+
+    Raises
+    ------
+    InUseError
+        If somebody else is at it.
+    FilePathError
+        If the file cannot be made.
+    """
+    own = (os.getpid(), path.resolve())
+    with _holding:
+        # Asked first: whoever closes a file that is locked gives up all locks of the process on it.
+        if own in _held:
+            raise _in_use(what)
+        file = _locked(path, what)
+        _held.add(own)
+    try:
+        yield
+    finally:
+        with _holding, file:
+            _held.discard(own)
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _locked(path: Path, what: str) -> IO[bytes]:
+    """The open file, locked for this process."""
+    import fcntl  # not at the top: only checkpoints need it
+
+    while True:
+        try:
+            file = path.open("ab")
+        except OSError as error:
+            raise _refused(path, error) from error
+        try:
+            # Of all locks the one that forked children do not inherit.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                file.close()
+                raise _in_use(what) from None
+        # Whoever had it before may have removed the file since it was opened here.
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                return file
+        file.close()
+
+
+def _in_use(what: str) -> InUseError:
+    return InUseError(
+        f"{what} is in use: another fit is writing to it now. Wait until that has ended, or name "
+        "another place."
+    )
 
 
 def write_text(path: Path, text: str) -> None:

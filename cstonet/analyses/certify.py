@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cstonet.analyses.ledger import Draw, Ledger, fit_digest
+from cstonet.analyses.identity import fit_digest
+from cstonet.analyses.ledger import Draw, opened
 from cstonet.analyses.recipe import Recipe
 from cstonet.analyses.repeating import repeat
 from cstonet.analyses.results import CausalResults
@@ -89,9 +90,12 @@ def certify(
     results._check_in_memory("certify()")
     world = results._twin_world()
     digest = fit_digest(results.design, results.plan, names, alpha, seed)
-    ledger = Ledger("certify", digest, path, whole=partial(_is_draw, effects=len(names)))
     refits = _Refits(world, results.recipe, seed, alpha)
-    with progress_reporter(progress) as report:
+    whole = partial(_is_draw, effects=len(names))
+    with (
+        opened("certify", digest, path, whole=whole) as ledger,
+        progress_reporter(progress) as report,
+    ):
         repeat(refits.draw, draws, ledger, Workforce(threads, report))
     done = {number: ledger.draws[number] for number in range(draws)}
     refused = [str(draw["error"]) for draw in done.values() if "error" in draw]

@@ -6,22 +6,16 @@ anew with every draw and put in place at once, so that it is whole at any time.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cstonet.data.design import AnyDesign
-from cstonet.data.matrix import dense_part, parts
-from cstonet.data.treatment import Arms
 from cstonet.errors import FilePathError, ForeignFileError
-from cstonet.places import as_path, check_place, write_text
-from cstonet.settings.plan import Plan
+from cstonet.places import as_path, check_place, held, sweep, write_text
 
 Draw = Mapping[str, Any]
 
@@ -62,7 +56,7 @@ class Ledger:
         self._head = {"cstonet": work, "digest": digest}
         self._lock = threading.Lock()
         self.draws: dict[int, Draw] = {}
-        self.path = None if path is None else _file(path, f"{work}-{digest[:_SHOWN]}.jsonl")
+        self.path = None if path is None else _file(path, work, digest)
         if self.path is not None:
             check_place(self.path)
             if self.path.exists():
@@ -115,32 +109,28 @@ class Ledger:
         write_text(path, text)
 
 
-def _file(path: str | os.PathLike[str], name: str) -> Path:
-    """The file that a path means: itself, or one of that name in the folder that it is."""
-    place = as_path(path)
-    return place / name if place.is_dir() else place
+@contextmanager
+def opened(
+    work: str, digest: str, path: str | os.PathLike[str] | None, *, whole: Callable[[Any], bool]
+) -> Iterator[Ledger]:
+    """A ledger whose file nobody else may use meanwhile; see `Ledger`.
 
-
-def fit_digest(design: AnyDesign, plan: Plan, *more: object) -> str:
-    """A digest of the data and the plan of a fit, and of what else tells its work from other.
-
-    Parameters
-    ----------
-    design, plan
-        Of the fit.
-    more
-        Such as a seed: anything whose text says all of it.
+    Raises
+    ------
+    InUseError
+        If another process, or another thread, uses it.
     """
-    digest = hashlib.sha256(plan.to_json().encode())
-    treatment = design.treatment
-    received = treatment.codes if isinstance(treatment, Arms) else treatment.values
-    for values in (design.y, received, design.unit_weights):
-        digest.update(np.ascontiguousarray(values).tobytes())
-    for rows, columns in parts(design.X):
-        digest.update(np.ascontiguousarray(dense_part(design.X, rows, columns)).tobytes())
-    if design.clusters is not None:
-        digest.update(design.clusters.tobytes())
-    for variable in () if design.gaps is None else design.gaps.variables:
-        digest.update(np.packbits(variable.missing).tobytes())
-    digest.update(repr((design.X.shape, design.family, more)).encode())
-    return digest.hexdigest()
+    if path is None:
+        yield Ledger(work, digest, None, whole=whole)
+        return
+    file = _file(path, work, digest)
+    check_place(file)
+    with held(file.with_name(f".{file.name}.lock"), f"path: {str(file)!r}"):
+        sweep(file.parent, file.name)
+        yield Ledger(work, digest, file, whole=whole)
+
+
+def _file(path: str | os.PathLike[str], work: str, digest: str) -> Path:
+    """The file that a path means: itself, or one with a name of its own in the folder it is."""
+    place = as_path(path)
+    return place / f"{work}-{digest[:_SHOWN]}.jsonl" if place.is_dir() else place

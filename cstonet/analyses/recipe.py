@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 from cstonet.analyses.base import AnyAnalysis
+from cstonet.analyses.identity import fit_identity
 from cstonet.analyses.results import CausalResults
+from cstonet.crossfit.stopping import under_way
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
 from cstonet.memory import explained, release_freed, sizes
@@ -97,7 +100,13 @@ class Recipe:
         """Every automatic option resolved for these data."""
         return self.analysis.plan(design, self.options, preset=self.preset, seed=seed)
 
-    def fit(self, design: AnyDesign, seed: int, workforce: Workforce) -> CausalResults:
+    def fit(
+        self,
+        design: AnyDesign,
+        seed: int,
+        workforce: Workforce,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> CausalResults:
         """Train the networks and estimate the effects.
 
         Parameters
@@ -108,17 +117,44 @@ class Recipe:
             Governs everything random.
         workforce
             Who does the work, and who is told about it.
+        checkpoint
+            The folder that finished folds are kept in, and known ones come from; None: nowhere.
         """
         began = time.perf_counter()
-        analysis, plan = self.analysis, self.plan(design, seed)
+        plan = self.plan(design, seed)
         design.check_folds(plan.folds)
-        needs = sizes(design.X)
-        with explained("training", needs):
-            trained = analysis.train(design, plan, workforce)
-        release_freed()
+        with under_way():
+            with explained("training", sizes(design.X)):
+                if checkpoint is None:
+                    trained = self.analysis.train(design, plan, workforce)
+                else:
+                    trained = self._resumed(design, plan, workforce, checkpoint)
+            release_freed()
+            return self._estimated(design, plan, trained, workforce, began)
+
+    def _resumed(
+        self,
+        design: AnyDesign,
+        plan: Plan,
+        workforce: Workforce,
+        checkpoint: str | PathLike[str],
+    ) -> Any:
+        """What training leaves, with what a folder holds of it."""
+        from cstonet.files.checkpoint import opened  # not at the top: only checkpoints need it
+
+        identity = fit_identity(design, plan, type(self.analysis).__name__)
+        with opened(checkpoint, identity) as kept:
+            return self.analysis.train(design, plan, replace(workforce, keeper=kept))
+
+    def _estimated(
+        self, design: AnyDesign, plan: Plan, trained: Any, workforce: Workforce, began: float
+    ) -> CausalResults:
+        """The effects, and what else the user gets."""
+        analysis = self.analysis
         workforce.announce("estimating")
-        with explained("predictions and estimates", needs):
+        with explained("predictions and estimates", sizes(design.X)):
             nuisances = analysis.nuisances(design, plan, trained)
+            workforce.heed()
             estimates = analysis.estimate(design, plan, nuisances)
             runtime = time.perf_counter() - began
             results = analysis.results(design, plan, trained, nuisances, estimates, runtime)

@@ -11,8 +11,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from cstonet.crossfit.parcels import Parcel, Returned, in_common, pack, run_parcel, unpack
+from cstonet.crossfit.keeping import Keeping
+from cstonet.crossfit.parcels import EngineRun, Returned, run_parcel
 from cstonet.crossfit.progress import Progress
+from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.workforce import Engine, Monitor, Task
 from cstonet.data.columns import listing
 from cstonet.errors import MissingPackageError, OptionError, WorkerLostError
@@ -112,21 +114,25 @@ class JoblibEngine:
     backend: Any
     n_jobs: int
 
-    def run(self, tasks: Sequence[Task[T]], progress: Progress | None) -> list[T]:
+    def run(
+        self,
+        tasks: Sequence[Task[T]],
+        progress: Progress | None,
+        keeping: Keeping | None = None,
+        heed: Heed = heed_others,
+    ) -> list[T]:
         """Run the tasks, in any order, and return what they return, in theirs."""
         from joblib.parallel import BACKENDS
 
-        monitor = Monitor(len(tasks))
-        common = in_common(tasks)
+        run = EngineRun(tasks, progress, keeping or Keeping(), heed)
         named = isinstance(self.backend, str)
         backend = BACKENDS[self.backend]() if named else self.backend
-        with _named_errors(), _stopping(monitor):
-            parcels = pack(tasks, common)
-            if backend.supports_return_generator:
-                returned = self._one_by_one(common, parcels, monitor, progress)
-            else:
-                returned = self._together(common, parcels, monitor, progress)
-        return unpack(returned)
+        with _named_errors(), _stopping(run.monitor):
+            if run.parcels and backend.supports_return_generator:
+                self._one_by_one(run)
+            elif run.parcels:
+                self._together(run)
+        return run.results()
 
     def _parallel(self, **options: Any) -> Any:
         from joblib import Parallel
@@ -135,47 +141,30 @@ class JoblibEngine:
             n_jobs=self.n_jobs, backend=self.backend, batch_size=1, pre_dispatch="all", **options
         )
 
-    def _one_by_one(
-        self,
-        common: tuple[object, ...],
-        parcels: list[Parcel],
-        monitor: Monitor,
-        progress: Progress | None,
-    ) -> list[Returned[Any]]:
+    def _one_by_one(self, run: EngineRun[Any]) -> None:
         """Results as they come: progress is told in this thread, the first error stops the rest."""
         from joblib import delayed
 
-        calls = (delayed(run_parcel)(common, parcel, monitor) for parcel in parcels)
-        returned = []
+        calls = (delayed(run_parcel)(run.common, parcel, run.monitor) for parcel in run.parcels)
         stream = self._parallel(return_as="generator_unordered")(calls)
         try:
             for part in stream:
-                part.result()
-                returned.append(part)
-                monitor.finish(part.number)
-                if progress is not None:
-                    progress(monitor.standing)
+                run.take(part)
         finally:
             stream.close()
-        return returned
 
-    def _together(
-        self,
-        common: tuple[object, ...],
-        parcels: list[Parcel],
-        monitor: Monitor,
-        progress: Progress | None,
-    ) -> list[Returned[Any]]:
+    def _together(self, run: EngineRun[Any]) -> None:
         """All results at the end, from a backend that cannot give them one by one."""
         from joblib import delayed
 
         parallel = self._parallel()
-        teller = parallel.print_progress = _Teller(progress, parallel, monitor)
-        calls = (delayed(run_parcel)(common, parcel, monitor) for parcel in parcels)
+        teller = parallel.print_progress = _Teller(run, parallel)
+        calls = (delayed(run_parcel)(run.common, parcel, run.monitor) for parcel in run.parcels)
         returned: list[Returned[Any]] = parallel(calls)
         if teller.error is not None:
             raise teller.error
-        return returned
+        for part in returned:
+            run.take(part, tell=False)
 
 
 class _Teller:
@@ -184,21 +173,21 @@ class _Teller:
     Nobody would hear an error there: it is kept.
     """
 
-    def __init__(self, progress: Progress | None, parallel: Any, monitor: Monitor) -> None:
-        self._progress, self._parallel, self._monitor = progress, parallel, monitor
+    def __init__(self, run: EngineRun[Any], parallel: Any) -> None:
+        self._run, self._parallel = run, parallel
         self._lock = threading.Lock()
         self._told = 0
         self.error: Exception | None = None
 
     def __call__(self) -> None:
-        if self._progress is None or self.error is not None:
+        if self.error is not None:
             return
         with self._lock:
             while self._told < self._parallel.n_completed_tasks:
-                self._monitor.finish(self._told)
+                self._run.monitor.finish(self._run.parcels[self._told].number)
                 self._told += 1
             try:
-                self._progress(self._monitor.standing)
+                self._run.tell()
             except Exception as error:
                 self.error = error
 

@@ -6,20 +6,26 @@ wait for it for ever, so folds are handed to Dask's own client.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import dataclass
+from queue import Empty, Queue
 from typing import Any, TypeVar
 
-from distributed import Client, Future, as_completed, get_worker
+from distributed import Client, Future, get_worker
 
 from cstonet.cluster_client import ATTEMPTS, check_workers, lost_for_good, named_errors
-from cstonet.crossfit.parcels import Parcel, Returned, in_common, pack, run_parcel, unpack
+from cstonet.crossfit.keeping import Keeping
+from cstonet.crossfit.parcels import EngineRun, Parcel, Returned, run_parcel
 from cstonet.crossfit.progress import Progress
+from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.workforce import Monitor, Stopped, Task
 
 T = TypeVar("T")
+
+# How long the calling thread waits between looks at signals, in seconds.
+_LOOK = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +40,28 @@ class DaskEngine:
 
     client: Client
 
-    def run(self, tasks: Sequence[Task[T]], progress: Progress | None) -> list[T]:
+    def run(
+        self,
+        tasks: Sequence[Task[T]],
+        progress: Progress | None,
+        keeping: Keeping | None = None,
+        heed: Heed = heed_others,
+    ) -> list[T]:
         """Run the tasks, in any order, and return what they return, in theirs."""
-        common, monitor = in_common(tasks), Monitor(len(tasks))
-        waiting = {parcel.number: parcel for parcel in pack(tasks, common)}
-        returned: list[Returned[Any]] = []
+        run = EngineRun(tasks, progress, keeping or Keeping(), heed)
         for _ in range(ATTEMPTS):
+            if not run.waiting():
+                return run.results()
             # Closed here and now: an error's traceback would keep the iterator, and folds, alive.
-            with closing(self._each(common, list(waiting.values()))) as parts:
+            with closing(self._each(run.common, run.waiting(), heed)) as parts:
                 for part in parts:
-                    part.result()
-                    returned.append(part)
-                    del waiting[part.number]
-                    monitor.finish(part.number)
-                    if progress is not None:
-                        progress(monitor.standing)
-            if not waiting:
-                return unpack(returned)
+                    run.take(part)
+        if not run.waiting():
+            return run.results()
         raise lost_for_good(f"the data were lost with the last worker {ATTEMPTS} times")
 
     def _each(
-        self, common: tuple[object, ...], parcels: list[Parcel]
+        self, common: tuple[object, ...], parcels: list[Parcel], heed: Heed
     ) -> Generator[Returned[Any], None, None]:
         """What comes back of parcels, as it comes; those whose data were lost are left out."""
         futures: list[Future] = []
@@ -65,7 +72,7 @@ class DaskEngine:
                 data = self.client.scatter(common, broadcast=True, hash=False) if common else ()
                 for parcel in parcels:
                     futures.append(self.client.submit(_on_worker, data, parcel, pure=False))
-                for future in as_completed(futures):
+                for future in _as_finished(futures, heed):
                     try:
                         part = future.result()
                     except CancelledError:
@@ -77,6 +84,23 @@ class DaskEngine:
             finally:
                 if self.client.status == "running":
                     self.client.cancel(futures, force=True)
+
+
+def _as_finished(futures: list[Future], heed: Heed) -> Iterator[Future]:
+    """Futures as they are finished, or given up; between them, who wants the work to end is asked.
+
+    Dask's own `as_completed` waits for the next one, however long that takes.
+    """
+    finished: Queue[Future] = Queue()
+    for future in futures:
+        future.add_done_callback(finished.put)
+    for _ in futures:
+        while True:
+            try:
+                yield finished.get(timeout=_LOOK)
+                break
+            except Empty:
+                heed()
 
 
 class _WorkerMonitor(Monitor):

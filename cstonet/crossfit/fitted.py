@@ -151,12 +151,7 @@ class FittedNetworks(NetworkSet):
         p = len(self.covariates)
         self.x_scaling.check(p)
         for fold in self.folds:
-            for net in {
-                id(net): net for net in (*fold.starts, *fold.networks, *fold.beside)
-            }.values():
-                net.check(p)
-            if fold.backbone is not None:
-                fold.backbone.check(p)
+            fold.check(p)
 
     def over_folds(self, n: int, predict: Callable[[Fold, NDArray[np.int64]], P]) -> P:
         """What the folds say of n new rows, averaged, block by block.

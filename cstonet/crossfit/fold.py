@@ -67,6 +67,13 @@ class Fold:
     imputation: ImputationModel | None = None
     inclusion: Inclusion | None = None
 
+    def check(self, covariates: int) -> None:
+        """Raise ValueError unless its networks are of so many covariates."""
+        for net in {id(n): n for n in (*self.starts, *self.networks, *self.beside)}.values():
+            net.check(covariates)
+        if self.backbone is not None:
+            self.backbone.check(covariates)
+
     def condensed(self) -> Fold:
         """The same with a history that shows its course, for files that are to be small.
 

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from cstonet import _core
+from cstonet.crossfit.keeping import Keeping
+from cstonet.crossfit.progress import Progress
+from cstonet.crossfit.stopping import Heed
 from cstonet.crossfit.workforce import Monitor, Task
 from cstonet.data.caller import caller_stacklevel
 from cstonet.errors import KernelLevelWarning
@@ -71,6 +74,11 @@ class Returned(Generic[T]):
     error: BaseException | None = None
     where: str = ""
 
+    @property
+    def is_like_here(self) -> bool:
+        """Whether this process would have computed the same bits."""
+        return self.level == _core.level()
+
     def result(self) -> T:
         """What the task returned; raises what it raised."""
         if self.error is not None:
@@ -109,10 +117,72 @@ def run_parcel(common: Sequence[object], parcel: Parcel, monitor: Monitor) -> Re
         return Returned(parcel.number, _core.level(), error=error, where=traceback.format_exc())
 
 
-def unpack(returned: Sequence[Returned[T]]) -> list[T]:
-    """What the tasks returned, in their order; warns if the bits may differ from this process'."""
-    _warn_of_other_levels(returned)
-    return [part.result() for part in sorted(returned, key=lambda part: part.number)]
+class EngineRun(Generic[T]):
+    """A run of tasks in other processes: what is sent to them, and what becomes of their answers.
+
+    Parameters
+    ----------
+    tasks
+        What is to be done.
+    progress
+        Told how far it is.
+    keeping
+        Knows results of some of them, and is handed those of the others.
+    heed
+        Raises if the work is to end.
+
+    Attributes
+    ----------
+    common : tuple
+        What the tasks share.
+    parcels : list of Parcel
+        Those whose results are not known, or have not come yet.
+    monitor : Monitor
+        How far they are.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task[T]],
+        progress: Progress | None,
+        keeping: Keeping,
+        heed: Heed,
+    ) -> None:
+        self._tasks, self._progress, self._keeping, self._heed = tasks, progress, keeping, heed
+        self._returned: list[Returned[T]] = []
+        self._done: dict[int, T] = keeping.recall(tasks)
+        self.monitor = Monitor(len(tasks), heed=heed)
+        for number in self._done:
+            self.monitor.finish(number)
+        self.common = in_common(tasks)
+        self.parcels = [one for one in pack(tasks, self.common) if one.number not in self._done]
+
+    def take(self, part: Returned[T], *, tell: bool = True) -> None:
+        """Take what came back of a parcel; raises what its task raised, or what ends the work."""
+        value = part.result()
+        self._done[part.number] = value
+        self._returned.append(part)
+        # What other processors rounded differently is not what this machine would go on with.
+        if part.is_like_here:
+            self._keeping.add(self._tasks[part.number], value)
+        self.monitor.finish(part.number)
+        self._heed()
+        if tell:
+            self.tell()
+
+    def waiting(self) -> list[Parcel]:
+        """Parcels that have not come back."""
+        return [parcel for parcel in self.parcels if parcel.number not in self._done]
+
+    def tell(self) -> None:
+        """Tell how far the work is."""
+        if self._progress is not None:
+            self._progress(self.monitor.standing)
+
+    def results(self) -> list[T]:
+        """What the tasks returned, in their order; warns if bits may differ from this process'."""
+        _warn_of_other_levels(self._returned)
+        return [self._done[number] for number in range(len(self._tasks))]
 
 
 def _warn_of_other_levels(returned: Sequence[Returned[Any]]) -> None:

@@ -8,7 +8,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -124,7 +124,8 @@ class _Bar(Reporter):
         self._timer = threading.Timer(patience, self._late)
         self._timer.daemon = True
         if not self._due:
-            self._timer.start()
+            with suppress(RuntimeError):  # the system has no thread to give: no bar, then
+                self._timer.start()
 
     def __call__(self, standing: Standing) -> None:
         """Show the standing, if a bar is due."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ from cstonet.imputation.gap_data import GapData
 from cstonet.network.backbone import Backbone, fit_backbone
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Model, Structure, Wiring
-from cstonet.network.trained import TrainedNetwork
+from cstonet.network.trained import TrainedNetwork, TrainedStart
 from cstonet.network.training import divergence_advice, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.inclusion import Inclusion, pruned_inclusion
@@ -81,12 +83,24 @@ class FoldTask:
         data = self.job.data
         return data.covariates, data.visible, data.weights, self.job.gaps
 
+    @property
+    def key(self) -> str:
+        """Network and fold."""
+        return f"network-{self.job.network_id}-fold-{self.split.index + 1:03d}"
+
+    def take_back(self, kept: Any) -> Fold:
+        """The fold that was kept, on the rows that the folds of this fit share."""
+        if not isinstance(kept, Fold) or kept.split.index != self.split.index:
+            raise ValueError(f"it is not {self.key}")
+        kept.check(self.job.data.covariates.columns)
+        return dataclasses.replace(kept, split=self.split)
+
     def __call__(self, threads: int, monitor: Monitor) -> Fold:
         """Search and train; the monitor is told about it."""
-        return _run_fold(self.job, self.split, threads, monitor)
+        return _run_fold(self.job, self.split, threads, monitor, self.key)
 
 
-def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fold:
+def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor, key: str) -> Fold:
     """Search (if planned) and train the starts of one fold."""
     plan, place = job.plan, Workplace(split, job.plan.seed, job.network_id, threads, monitor.check)
     imputer = None if job.gaps is None else FoldImputer.fit(job.data, job.gaps, place)
@@ -94,12 +108,8 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor) -> Fol
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     data = job.data if imputer is None else imputer.data
     candidates = None if pool is None else pool.candidates
-    results = _train_all(job, place, wiring, data, candidates, monitor)
-    starts = tuple(
-        TrainedNetwork.from_task(split.index, start, wiring, result)
-        for start, result in enumerate(results)
-        if not result.failure
-    )
+    results = _train_all(job, place, wiring, data, candidates, monitor, key)
+    starts = tuple(result.network for result in results if result.network is not None)
     failures = tuple(
         f"fold {split.index + 1}, start {start + 1}: {result.failure}"
         for start, result in enumerate(results)
@@ -137,23 +147,53 @@ def _train_all(
     data: TrainingData,
     candidates: _core.Candidates | None,
     monitor: Monitor,
-) -> list[_core.TaskResult]:
-    """Train the networks of a fold from every start: side by side where it has threads for that."""
-    starts = job.plan.starts
-    epochs = sum(int(stage.epochs) for stage in job.training.stages)
+    key: str,
+) -> list[TrainedStart]:
+    """Train the networks of a fold from every start: side by side where it has threads for that.
 
-    def train(numbers: Sequence[int]) -> list[_core.TaskResult]:
+    Starts that were kept before an interruption are not trained again.
+    """
+    starts, fold = job.plan.starts, place.split.index
+    epochs = sum(int(stage.epochs) for stage in job.training.stages)
+    keys = [f"{key}-start-{k + 1}" for k in range(starts)]
+
+    def train(numbers: Sequence[int]) -> dict[int, TrainedStart]:
         def advance(done: int) -> None:
             share = (epochs * numbers[0] + done) / max(epochs * starts, 1)
-            monitor.advance(place.split.index, SEARCH_UNITS + int(TRAIN_UNITS * share))
+            monitor.advance(fold, SEARCH_UNITS + int(TRAIN_UNITS * share))
 
-        return train_starts(
+        began = time.perf_counter()
+        results = train_starts(
             place, wiring, job.training, data, numbers, candidates=candidates, progress=advance
         )
+        trained = {
+            k: TrainedStart.from_task(fold, k, wiring, result)
+            for k, result in zip(numbers, results, strict=True)
+        }
+        for k, start in trained.items():
+            monitor.keep(keys[k], start, time.perf_counter() - began)
+        return trained
 
+    done = {k: kept for k in range(starts) if (kept := _recalled(keys[k], monitor, data))}
+    waiting = [k for k in range(starts) if k not in done]
     if place.threads > 1:
-        return train(range(starts))
-    return [done for (done,) in monitor.spread([partial(train, [k]) for k in range(starts)])]
+        done |= train(waiting) if waiting else {}
+    else:
+        for trained in monitor.spread([partial(train, [k]) for k in waiting]):
+            done |= trained
+    return [done[k] for k in range(starts)]
+
+
+def _recalled(key: str, monitor: Monitor, data: TrainingData) -> TrainedStart | None:
+    """A start that was kept, if it was."""
+    kept = monitor.recall(key)
+    if kept is None:
+        return None
+    if not isinstance(kept, TrainedStart):
+        raise ValueError(f"it is not {key}")
+    if kept.network is not None:
+        kept.network.check(data.covariates.columns)
+    return kept
 
 
 def _backbone(
@@ -213,7 +253,7 @@ def _inclusion(
     job: FoldJob,
     found: Structure | None,
     search: StructureSearch | None,
-    results: list[_core.TaskResult],
+    results: list[TrainedStart],
     inputs: int,
 ) -> Inclusion | None:
     """What the search, or the pruning of the chosen networks, says about every covariate.
@@ -265,7 +305,7 @@ def _best(
     return tuple(sorted(starts, key=lambda net: (net.bic, net.start))[:ensemble])
 
 
-def _trace_frame(network: NetworkSpec, fold: int, results: list[_core.TaskResult]) -> pd.DataFrame:
+def _trace_frame(network: NetworkSpec, fold: int, results: list[TrainedStart]) -> pd.DataFrame:
     columns = _core.trace_columns(network)
     # A start that broke down in its first epoch has no rows, and then no columns either.
     traces = [result.trace.reshape(-1, len(columns)) for result in results]

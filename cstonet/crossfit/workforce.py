@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from cstonet.crossfit.keeping import Keeper, Keeping
 from cstonet.crossfit.progress import Progress, Stage, Standing
-from cstonet.errors import OptionError
+from cstonet.crossfit.stopping import Heed, heed_others
+from cstonet.crossfit.threads import Crew
+from cstonet.errors import FilePathError, OptionError, StoppedError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -20,6 +24,8 @@ _POLL = 0.04
 # Progress of a fold counts in these units; a search fills its part ever more slowly, because
 # nobody knows how many refits it will take.
 SEARCH_UNITS, TRAIN_UNITS = 50, 50
+# What takes longer than this is kept as soon as it is done, not only with its fold, in seconds.
+_LONG = 10.0
 
 
 class Stopped(Exception):
@@ -33,25 +39,49 @@ class Monitor:
     ----------
     folds
         How many there are.
-    pool
+    crew
         Threads that work on the folds, and are idle once no fold waits; None: nobody else.
+    heed
+        Raises if the work is to end.
+    keeper
+        Keeps parts of a fold that take long; None: nobody does.
     """
 
-    def __init__(self, folds: int, pool: Executor | None = None) -> None:
+    def __init__(
+        self,
+        folds: int,
+        crew: Crew | None = None,
+        heed: Heed = heed_others,
+        keeper: Keeper | None = None,
+    ) -> None:
         self.stop = threading.Event()
         self._done = [0] * folds
         self._finished = [False] * folds
-        self._pool = pool
+        self._crew = crew
+        self._heed = heed
+        self._keeper = keeper
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Monitor], tuple[int]]:
-        # In another process it counts for itself: nobody there hears the sign to stop.
+        # In another process it counts for itself: nobody there hears the sign to stop, or keeps
+        # anything.
         return Monitor, (len(self._done),)
 
     def check(self, _: int = 0) -> None:
         """Raise in a worker if the fit was interrupted."""
         if self.stop.is_set():
             raise Stopped
+        self._heed()
+
+    def recall(self, key: str) -> object | None:
+        """A part of a fold that was kept, or None."""
+        return None if self._keeper is None else self._keeper.recall(key)
+
+    def keep(self, key: str, part: object, seconds: float) -> None:
+        """Keep a part of a fold, if it took so long that nobody wants to wait for it again."""
+        if self._keeper is not None and seconds > _LONG:
+            with suppress(FilePathError):  # whoever keeps the fold will tell of it
+                self._keeper.keep(key, part)
 
     def advance(self, fold: int, units: int) -> None:
         """Set a fold's progress; it never goes back."""
@@ -69,9 +99,9 @@ class Monitor:
 
         They are done one after the other, unless somebody is idle and takes one.
         """
-        if self._pool is None or not parts:
+        if self._crew is None or not parts:
             return [part() for part in parts]
-        offered = [self._pool.submit(part) for part in parts[1:]]
+        offered = [self._crew.submit(part) for part in parts[1:]]
         done = [parts[0]()]
         for part, offer in zip(parts[1:], offered, strict=True):
             done.append(part() if offer.cancel() else offer.result())
@@ -108,7 +138,10 @@ class Monitor:
 
 
 class Task(Protocol[T_co]):
-    """The work of one fold. Picklable, if it is to run in another process."""
+    """The work of one fold.
+
+    Picklable, if it is to run in another process; a `Keepable`, if there is a keeper.
+    """
 
     @property
     def shared(self) -> tuple[object, ...]:
@@ -121,8 +154,26 @@ class Task(Protocol[T_co]):
 class Engine(Protocol):
     """What runs tasks elsewhere than in the threads of this process."""
 
-    def run(self, tasks: Sequence[Task[T]], progress: Progress | None) -> list[T]:
-        """Run the tasks, in any order, and return what they return, in theirs."""
+    def run(
+        self,
+        tasks: Sequence[Task[T]],
+        progress: Progress | None,
+        keeping: Keeping | None = None,
+        heed: Heed = heed_others,
+    ) -> list[T]:
+        """Run the tasks, in any order, and return what they return, in theirs.
+
+        Parameters
+        ----------
+        tasks
+            What is to be done.
+        progress
+            Told how far it is.
+        keeping
+            Knows results of some of them, and is handed those of the others.
+        heed
+            Raises if the work is to end; asked at least whenever a task is done.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +188,17 @@ class Workforce:
         Told now and then how far the work is, if anybody is.
     engine
         Runs the folds elsewhere; None: these threads do.
+    keeper
+        Keeps what folds return; None: nobody does.
+    heed
+        Raises if the work is to end.
     """
 
     threads: int
     progress: Progress | None = None
     engine: Engine | None = None
+    keeper: Keeper | None = None
+    heed: Heed = heed_others
 
     def part(self, number: int, parts: int) -> Workforce:
         """The same for one of several trainings of equal length."""
@@ -151,27 +208,68 @@ class Workforce:
         return replace(self, progress=lambda standing: tell(standing.share_of(number, parts)))
 
     def announce(self, stage: Stage) -> None:
-        """Tell of a stage that has no steps of its own."""
+        """Tell of a stage that has no steps of its own, unless the work is to end."""
+        self.heed()
         if self.progress is not None:
             self.progress(Standing(stage))
 
     def run(self, tasks: Sequence[Task[T]]) -> list[T]:
-        """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all."""
-        if self.engine is not None:
-            return self.engine.run(tasks, self.progress)
+        """Run tasks at the same time, each on its share of the threads; Ctrl-C stops them all.
+
+        Those whose results are kept from an earlier time are not run again.
+        """
+        keeping = Keeping(self.keeper)
+        try:
+            if self.engine is not None:
+                return self.engine.run(tasks, self.progress, keeping, self.heed)
+            return self._run_here(tasks, keeping)
+        except (KeyboardInterrupt, StoppedError) as error:
+            advice = keeping.how_to_resume()
+            if not advice:
+                raise
+            raise type(error)(" ".join([*map(str, error.args), advice])) from None
+
+    def _run_here(self, tasks: Sequence[Task[T]], keeping: Keeping) -> list[T]:
+        """Run tasks in threads, or in this one if the system has none for them."""
+        done: dict[int, T] = keeping.recall(tasks)
+        waiting = [number for number in range(len(tasks)) if number not in done]
         workers = min(self.threads, len(tasks))
         inner = max(1, self.threads // workers)
-        with ThreadPoolExecutor(workers) as pool:
-            monitor = Monitor(len(tasks), pool)
-            futures = [pool.submit(task, inner, monitor) for task in tasks]
+        with Crew(min(workers, len(waiting))) as crew:
+            monitor = Monitor(len(tasks), crew if crew.size else None, self.heed, self.keeper)
+            for number in done:
+                monitor.finish(number)
+
+            def finish(number: int, value: T) -> None:
+                done[number] = value
+                keeping.add(tasks[number], value)
+                monitor.finish(number)
+
+            if not crew.size:  # all is known, or the system has no thread to give
+                self._tell(monitor)
+                for number in waiting:
+                    finish(number, tasks[number](inner, monitor))
+                    self._tell(monitor)
+                return [done[number] for number in range(len(tasks))]
+            futures = {crew.submit(tasks[number], inner, monitor): number for number in waiting}
             try:
-                _await(futures, monitor, self.progress)
+                while futures:
+                    ready, _ = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
+                    # What a fold raised is raised after the others of this moment are kept.
+                    for future in sorted(ready, key=lambda one: one.exception() is not None):
+                        finish(futures.pop(future), future.result())
+                    self.heed()
+                    self._tell(monitor)
             except BaseException:
                 monitor.stop.set()
                 for future in futures:
                     future.cancel()
                 raise
-        return [future.result() for future in futures]
+        return [done[number] for number in range(len(tasks))]
+
+    def _tell(self, monitor: Monitor) -> None:
+        if self.progress is not None:
+            self.progress(monitor.standing)
 
 
 def thread_count(n_jobs: object) -> int:
@@ -186,17 +284,3 @@ def thread_count(n_jobs: object) -> int:
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return max(1, cores + 1 + wanted)
-
-
-def _await(futures: list[Future[T]], monitor: Monitor, progress: Progress | None) -> None:
-    while True:
-        done, waiting = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()  # raises what the fold raised
-        for fold, future in enumerate(futures):
-            if future in done:
-                monitor.finish(fold)
-        if progress is not None:
-            progress(monitor.standing)
-        if not waiting:
-            return

@@ -87,6 +87,7 @@ KINDS: dict[str, Kind] = {
     "NetworkSpec": Kind("cstonet.network.spec"),
     "Block": Kind("cstonet.network.spec"),
     "TrainedNetwork": Kind("cstonet.network.trained"),
+    "TrainedStart": Kind("cstonet.network.trained"),
     "Backbone": Kind("cstonet.network.backbone"),
     "LinearPredictor": Kind("cstonet.network.backbone"),
     "Mixture": Kind("cstonet.network.mixture"),

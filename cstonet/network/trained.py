@@ -193,5 +193,43 @@ class TrainedNetwork:
         return flow[:, -self.spec.treatment_width :] if block == TREATMENT else flow
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedStart:
+    """What became of one start.
+
+    Attributes
+    ----------
+    network
+        The network; None if it diverged.
+    failure
+        Why it was given up; empty if it was not.
+    trace : (epochs, columns)
+        Its history.
+    slab_paths
+        See :class:`cstonet.search.inclusion.PrunedNetwork`.
+    """
+
+    network: TrainedNetwork | None
+    failure: str
+    trace: NDArray[np.float64]
+    slab_paths: list[NDArray[np.float64]]
+
+    @classmethod
+    def from_task(
+        cls, fold: int, start: int, wiring: Wiring, result: _core.TaskResult
+    ) -> TrainedStart:
+        """Take over the kernel's result of one task."""
+        failed = bool(result.failure)
+        network = None if failed else TrainedNetwork.from_task(fold, start, wiring, result)
+        return cls(network, result.failure, result.trace, list(result.slab_paths))
+
+    @property
+    def inputs(self) -> NDArray[np.int64]:
+        """Indices of the covariates that the network reads, (q,)."""
+        if self.network is None:
+            raise ValueError("a start that diverged has no network")
+        return self.network.inputs
+
+
 def _shares(total: NDArray[np.float64]) -> NDArray[np.float64]:
     return total / total.sum() if total.sum() > 0 else total

@@ -16,6 +16,8 @@ import cstonet as cs
 from cstonet import _core, errors
 from cstonet.crossfit import backends, parcels
 from cstonet.crossfit.backends import JoblibEngine, choose_engine
+from cstonet.crossfit.keeping import Keeping
+from cstonet.crossfit.stopping import heed_others
 from cstonet.crossfit.workforce import Monitor
 from cstonet.data import storage
 
@@ -164,9 +166,11 @@ def test_another_level_is_warned_of():
     parcel = parcels.pack([Returns(1)], ())[0]
     foreign = parcels.Parcel(0, parcel.content, "level of another machine")
     assert parcels.run_parcel((), foreign, Monitor(1)).level == _core.level()
-    parts = [parcels.Returned(0, _core.level(), 5), parcels.Returned(1, "v0", 6)]
+    run = parcels.EngineRun([Returns(5), Returns(6)], None, Keeping(), heed_others)
+    for part in (parcels.Returned(0, _core.level(), 5), parcels.Returned(1, "v0", 6)):
+        run.take(part)
     with pytest.warns(errors.KernelLevelWarning, match=r"Folds 2 ran .* up to rounding"):
-        assert parcels.unpack(parts) == [5, 6]
+        assert run.results() == [5, 6]
 
 
 # Errors ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import random
 import shutil
 import stat
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from io import BytesIO
@@ -96,7 +97,9 @@ class Saves:
             *(self._question(loaded, name) for name in QUESTIONS),
         ):
             try:
-                ask()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # numbers that no fit has may overflow
+                    ask()
             except CStoNetError:
                 pass
             except MemoryError as error:

@@ -10,7 +10,8 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
-from cstonet.analyses.ledger import Ledger, fit_digest
+from cstonet.analyses.identity import fit_digest
+from cstonet.analyses.ledger import Ledger
 from cstonet.crossfit.progress import Reporter
 from cstonet.crossfit.workforce import Stopped
 from cstonet.estimators import clip_propensity, estimate_effects
