@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ _OF_FILES = frozenset(
     {
         "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate",
         "os.chmod", "os.utime", "fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "fcntl.ioctl",
+        "pathlib.Path.glob",
     }
 )  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -71,15 +72,29 @@ class _Guard:
         if event != "open" and event not in _OF_FILES:
             return False
         named = [os.fsdecode(a) for a in arguments if isinstance(a, str | bytes | os.PathLike)]
-        paths = named[:1] if event == "open" else named  # the second text is its mode
-        return all(os.path.realpath(path).startswith(f"{self.within}") for path in paths)
+        # A second text is a mode, or a pattern.
+        paths = named[:1] if event in ("open", "pathlib.Path.glob") else named
+        # Who asks for the version of a package looks it up where packages are.
+        looks = event in ("os.listdir", "os.scandir") or (
+            event == "open" and _reads(*arguments[1:])
+        )
+        folders = (*sys.path, self.within) if looks else (self.within,)
+        return all(_is_in(os.path.realpath(path), folders) for path in paths)
 
     def _is_reading(self, path: Any, mode: str | None, flags: int) -> bool:
         if isinstance(path, int):  # opened before
             return True
         named = os.fsdecode(path)
-        reads = not flags & _WRITING and not set(mode or "r") & set("wxa+")
-        return reads and (named in (self.files or ()) or named.startswith(_OF_THE_SYSTEM))
+        known = named in (self.files or ()) or named.startswith(_OF_THE_SYSTEM)
+        return known and _reads(mode, flags)
+
+
+def _reads(mode: str | None, flags: int) -> bool:
+    return not flags & _WRITING and not set(mode or "r") & set("wxa+")
+
+
+def _is_in(path: str, folders: Iterable[str | None]) -> bool:
+    return any(f"{path}/".startswith(f"{os.path.realpath(f)}/") for f in folders if f)
 
 
 _guard: _Guard | None = None
