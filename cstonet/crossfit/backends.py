@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from cstonet.crossfit.keeping import Keeping
-from cstonet.crossfit.parcels import EngineRun, Returned, run_parcel
+from cstonet.crossfit.parcels import EngineRun, Parcel, Returned, run_parcel
 from cstonet.crossfit.progress import Progress
 from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.workforce import Engine, Monitor, Task
@@ -131,7 +131,9 @@ class JoblibEngine:
             if run.parcels and backend.supports_return_generator:
                 self._one_by_one(run)
             elif run.parcels:
-                self._together(run)
+                # What is to be kept comes back before all is done.
+                most = max(1, backend.effective_n_jobs(self.n_jobs)) if run.is_kept else None
+                self._together(run, most)
         return run.results()
 
     def _parallel(self, **options: Any) -> Any:
@@ -153,18 +155,20 @@ class JoblibEngine:
         finally:
             stream.close()
 
-    def _together(self, run: EngineRun[Any]) -> None:
-        """All results at the end, from a backend that cannot give them one by one."""
+    def _together(self, run: EngineRun[Any], most: int | None) -> None:
+        """Results of so many parcels at a time, from a backend that cannot give them singly."""
         from joblib import delayed
 
-        parallel = self._parallel()
-        teller = parallel.print_progress = _Teller(run, parallel)
-        calls = (delayed(run_parcel)(run.common, parcel, run.monitor) for parcel in run.parcels)
-        returned: list[Returned[Any]] = parallel(calls)
-        if teller.error is not None:
-            raise teller.error
-        for part in returned:
-            run.take(part, tell=False)
+        while run.waiting():
+            parcels = run.waiting()[:most]
+            parallel = self._parallel()
+            teller = parallel.print_progress = _Teller(run, parcels, parallel)
+            calls = (delayed(run_parcel)(run.common, parcel, run.monitor) for parcel in parcels)
+            returned: list[Returned[Any]] = parallel(calls)
+            for part in returned:
+                run.take(part, tell=False)
+            if teller.error is not None:
+                raise teller.error
 
 
 class _Teller:
@@ -173,22 +177,22 @@ class _Teller:
     Nobody would hear an error there: it is kept.
     """
 
-    def __init__(self, run: EngineRun[Any], parallel: Any) -> None:
-        self._run, self._parallel = run, parallel
+    def __init__(self, run: EngineRun[Any], parcels: list[Parcel], parallel: Any) -> None:
+        self._run, self._parcels, self._parallel = run, parcels, parallel
         self._lock = threading.Lock()
         self._told = 0
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def __call__(self) -> None:
         if self.error is not None:
             return
         with self._lock:
             while self._told < self._parallel.n_completed_tasks:
-                self._run.monitor.finish(self._run.parcels[self._told].number)
+                self._run.monitor.finish(self._parcels[self._told].number)
                 self._told += 1
             try:
                 self._run.tell()
-            except Exception as error:
+            except BaseException as error:  # of any kind: the thread is not ours to end
                 self.error = error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from cstonet.data.caller import caller_stacklevel
@@ -19,8 +19,14 @@ class Keeper(Protocol):
     def where(self) -> str:
         """The place, for messages."""
 
-    def recall(self, key: str) -> Any:
-        """What was kept under a name; None if nothing was."""
+    def recall(self, key: str, take_back: Callable[[Any], T]) -> T | None:
+        """What was kept under a name, as somebody takes it back; None if nothing was.
+
+        Raises
+        ------
+        CheckpointError
+            If it cannot be read or taken back, whatever the reason.
+        """
 
     def keep(self, key: str, value: object) -> None:
         """Keep a value; raises FilePathError if the place refuses it."""
@@ -37,13 +43,7 @@ class Keepable(Protocol):
         """Tells its result from those of the fit's other tasks."""
 
     def take_back(self, kept: Any) -> Any:
-        """What it would have returned, from what was kept of that.
-
-        Raises
-        ------
-        ValueError
-            If that cannot be.
-        """
+        """What it would have returned, from what was kept of that; any error if that cannot be."""
 
 
 class Keeping:
@@ -69,9 +69,9 @@ class Keeping:
             return {}
         known = {}
         for number, task in enumerate(tasks):
-            kept = self.keeper.recall(task.key)
+            kept = self.keeper.recall(task.key, task.take_back)
             if kept is not None:
-                known[number] = task.take_back(kept)
+                known[number] = kept
         self._done = len(known)
         return known
 

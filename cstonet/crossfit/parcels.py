@@ -170,6 +170,11 @@ class EngineRun(Generic[T]):
         if tell:
             self.tell()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody keeps what comes back."""
+        return self._keeping.keeper is not None
+
     def waiting(self) -> list[Parcel]:
         """Parcels that have not come back."""
         return [parcel for parcel in self.parcels if parcel.number not in self._done]

@@ -174,7 +174,14 @@ def _train_all(
             monitor.keep(keys[k], start, time.perf_counter() - began)
         return trained
 
-    done = {k: kept for k in range(starts) if (kept := _recalled(keys[k], monitor, data))}
+    def take_back(kept: Any) -> TrainedStart:
+        if not isinstance(kept, TrainedStart):
+            raise TypeError("it is no start")
+        if kept.network is not None:
+            kept.network.check(data.covariates.columns)
+        return kept
+
+    done = {k: kept for k in range(starts) if (kept := monitor.recall(keys[k], take_back))}
     waiting = [k for k in range(starts) if k not in done]
     if place.threads > 1:
         done |= train(waiting) if waiting else {}
@@ -182,18 +189,6 @@ def _train_all(
         for trained in monitor.spread([partial(train, [k]) for k in waiting]):
             done |= trained
     return [done[k] for k in range(starts)]
-
-
-def _recalled(key: str, monitor: Monitor, data: TrainingData) -> TrainedStart | None:
-    """A start that was kept, if it was."""
-    kept = monitor.recall(key)
-    if kept is None:
-        return None
-    if not isinstance(kept, TrainedStart):
-        raise ValueError(f"it is not {key}")
-    if kept.network is not None:
-        kept.network.check(data.covariates.columns)
-    return kept
 
 
 def _backbone(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from cstonet.crossfit.keeping import Keeper, Keeping
 from cstonet.crossfit.progress import Progress, Stage, Standing
@@ -73,9 +73,9 @@ class Monitor:
             raise Stopped
         self._heed()
 
-    def recall(self, key: str) -> object | None:
-        """A part of a fold that was kept, or None."""
-        return None if self._keeper is None else self._keeper.recall(key)
+    def recall(self, key: str, take_back: Callable[[Any], T]) -> T | None:
+        """A part of a fold that was kept, as somebody takes it back, or None."""
+        return None if self._keeper is None else self._keeper.recall(key, take_back)
 
     def keep(self, key: str, part: object, seconds: float) -> None:
         """Keep a part of a fold, if it took so long that nobody wants to wait for it again."""

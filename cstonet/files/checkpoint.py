@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cstonet.data.columns import listing
 from cstonet.errors import CheckpointError, FilePathError, NotEnoughMemoryError
@@ -21,6 +21,8 @@ from cstonet.files.archive import read_archive
 from cstonet.files.codec import Encoder
 from cstonet.files.document import open_document, write_document
 from cstonet.places import as_path, held, sweep, write_text
+
+T = TypeVar("T")
 
 MANIFEST, LOCK, SUFFIX = "checkpoint.json", "lock", ".part"
 # Raised when a folder cannot be gone on with by what was there before.
@@ -44,8 +46,8 @@ class Checkpoint:
         """The folder."""
         return str(self._folder)
 
-    def recall(self, key: str) -> Any:
-        """What was kept under a name; None if nothing was.
+    def recall(self, key: str, take_back: Callable[[Any], T]) -> T | None:
+        """What was kept under a name, as somebody takes it back; None if nothing was.
 
         Raises
         ------
@@ -59,14 +61,17 @@ class Checkpoint:
             content, decoder = open_document(*read_archive(path))
             if content["key"] != key:
                 raise ValueError(f"it holds {content['key']!r}")
-            return decoder.decode(content["value"])
+            return take_back(decoder.decode(content["value"]))
         except NotEnoughMemoryError:
             raise
         except MemoryError as error:
             raise NotEnoughMemoryError(f"There is not enough memory to read {path}.") from error
         except Exception as error:
             # Whatever the parts of a wrong file do to each other, the file is what is wrong.
-            raise damaged(path, error) from error
+            raise CheckpointError(
+                f"checkpoint: {str(path)!r} is damaged, or nothing that this fit wrote "
+                f"({type(error).__name__}). Delete this file: its part of the work is done anew."
+            ) from error
 
     def keep(self, key: str, value: object) -> None:
         """Keep a value, whole or not at all.
@@ -92,14 +97,6 @@ class Checkpoint:
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} is no name of a result")
         return self._folder / f"{key}{SUFFIX}"
-
-
-def damaged(path: Path, error: BaseException) -> CheckpointError:
-    """The error of a file that is not what a fit wrote."""
-    return CheckpointError(
-        f"checkpoint: {str(path)!r} is damaged, or nothing that a fit wrote "
-        f"({type(error).__name__}). Delete this file, and its part of the work is done anew."
-    )
 
 
 @contextmanager
