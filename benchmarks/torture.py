@@ -37,7 +37,14 @@ from runner import commit, key_of, machine, open_for_append, read_records
 from torture_fits import FIT_KINDS, warm
 
 # What is run by default, and under --quick.
-COUNTS = {"kills": 200, "interrupts": 300, "limits": 100, "leaks": 1000, "aborted": 300, "fuzz": 300}
+COUNTS = {
+    "kills": 200,
+    "interrupts": 300,
+    "limits": 100,
+    "leaks": 1000,
+    "aborted": 300,
+    "fuzz": 300,
+}
 QUICK = {"kills": 4, "interrupts": 14, "limits": 6, "leaks": 200, "aborted": 100, "fuzz": 30}
 
 

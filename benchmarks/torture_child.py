@@ -99,7 +99,10 @@ class Child:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         for pid in {self.pid, *session_members(self.pid)}:
             with suppress(ProcessLookupError):

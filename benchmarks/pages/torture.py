@@ -92,7 +92,7 @@ def _killed(found: Sequence[Record]) -> str:
     spread = ", ".join(f"{q:.2f}" for q in np.quantile(moments, (0, 0.25, 0.5, 0.75, 1)))
     return (
         "A fit is killed once to three times, at moments uniform over the duration of an "
-        "undisturbed one, and then run to its end. \"Same bits\" counts kills after which "
+        'undisturbed one, and then run to its end. "Same bits" counts kills after which '
         "estimates, covariances, influence functions, propensities and effects of all units were "
         "those of a fit without a checkpoint. Orphans are processes of a cluster that outlived "
         "their client.\n\n"
@@ -130,7 +130,7 @@ def _interrupted(found: Sequence[Record]) -> str:
     header = ["fit/threads", "interrupts", "median, ms", "most, ms", "unheard", "threads left"]
     return (
         "SIGINT from another process at a random moment of a fit; the latency ends where "
-        "KeyboardInterrupt leaves it. \"Large\" is a fit of 20 000 rows, whose calls of the kernel "
+        'KeyboardInterrupt leaves it. "Large" is a fit of 20 000 rows, whose calls of the kernel '
         f"take long. Load of the machine meanwhile: {_load(done)}.\n\n"
         + markdown_table([*header, "same bits after"], rows)
         + _errors(found)
@@ -228,7 +228,9 @@ def _is_flat(found: Sequence[Record]) -> tuple[str, str]:
         if "error" not in r
     ]
     right = all(
-        "error" not in r and r["same"] and all(_flat(r[n]) for n in ("allocated", "files", "threads"))
+        "error" not in r
+        and r["same"]
+        and all(_flat(r[n]) for n in ("allocated", "files", "threads"))
         for r in found
     )
     return "; ".join(runs) or DASH, _yes(right)

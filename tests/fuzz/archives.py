@@ -25,7 +25,9 @@ BOMB = 64 * 2**20
 
 
 def zipped(
-    *members: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED
+    *members: tuple[str | zipfile.ZipInfo, bytes],
+    method: int = zipfile.ZIP_DEFLATED,
+    comment: bytes = b"",
 ) -> bytes:
     """A zip file with these members: name or ZipInfo, and content."""
     whole = io.BytesIO()
@@ -33,6 +35,7 @@ def zipped(
         warnings.simplefilter("ignore")  # of names that are there twice
         for member, content in members:
             archive.writestr(member, content)
+        archive.comment = comment
     return whole.getvalue()
 
 
