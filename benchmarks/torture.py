@@ -14,14 +14,10 @@ imports everything once and has no thread; Linux only. Limits of processes are f
 
 from __future__ import annotations
 
-import os
-
-# Before NumPy is loaded: its threads would be lost in forked processes.
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"
-
 import argparse
 import json
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,8 +29,9 @@ import torture_limits
 import torture_others
 from common import RESULTS, Record
 from pages import torture as torture_page
-from runner import commit, key_of, machine, open_for_append, read_records
-from torture_fits import FIT_KINDS, warm
+from runner import THREAD_VARIABLES, commit, key_of, machine, open_for_append, read_records
+from torture_child import tasks
+from torture_fits import warm
 
 # What is run by default, and under --quick.
 COUNTS = {
@@ -180,6 +177,16 @@ def write_page(path: Path) -> Path:
     return page
 
 
+def be_alone() -> None:
+    """Begin again without the threads that libraries have started: forks would lose them."""
+    if tasks() == 1:
+        return
+    if all(os.environ.get(name) == "1" for name in THREAD_VARIABLES):
+        raise RuntimeError("a library has started threads, whatever it was told: nothing can fork")
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -193,7 +200,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = Results(given.results)
     counts, whole = wanted(given)
     if set(counts) - {"fuzz"}:
-        warm((*FIT_KINDS, "certify"))
+        be_alone()
+        warm(("arms", "mar", "dose", "certify"))
     parts: list[tuple[str, Any]] = [(n, COUNTED[n](results, count)) for n, count in counts.items()]
     for name, records in [*parts, *((name, WHOLE[name](results)) for name in whole)]:
         report(name, records)

@@ -15,7 +15,6 @@ sys.path.insert(0, str(ROOT))
 
 import cstonet as cs
 from cstonet.errors import CStoNetError
-
 from tests.conftest import options_for_quick_fits
 from tests.unit.files.conftest import FITS, data_of
 
@@ -67,7 +66,8 @@ def certificate(**more: Any) -> Any:
 
 def certificate_digest(found: Any) -> str:
     """All numbers of a certificate as one."""
-    return hashlib.sha256(np.ascontiguousarray(found.draws.to_numpy()).tobytes()).hexdigest()
+    numbers = np.ascontiguousarray(found.draws.to_numpy(dtype=np.float64))
+    return hashlib.sha256(numbers.tobytes()).hexdigest()
 
 
 def work_of(kind: str) -> Callable[..., str]:

@@ -1,4 +1,4 @@
-"""kill -9 at random moments of a fit with a checkpoint, the same call again: are the bits the same?
+"""Fits with a checkpoint, killed at random moments (kill -9) and called again: the same bits.
 
 A trial is a fit that is killed once or several times, each time at a moment that is uniform over
 the duration of an undisturbed fit, and then run to its end.

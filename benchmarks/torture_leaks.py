@@ -66,7 +66,7 @@ def many(fits: int, *, aborted: bool, kinds: Sequence[str] = FIT_KINDS) -> Recor
         For each of `MEASURES` its drift per fit with the error of that, and its growth from the
         first block to the last; how many were aborted before they ended; the bits afterwards.
     """
-    with Child(lambda pipe: _repeat(fits, aborted, kinds)) as child:
+    with Child(lambda _: _repeat(fits, aborted, kinds)) as child:
         try:
             rows, hit, same = child.receive()
         except EOFError:

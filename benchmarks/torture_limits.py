@@ -51,7 +51,7 @@ def trial(method: str, seed: int) -> Record:
     work = work_of(kind)
     expected = work(n_jobs=1)
 
-    def suffer(pipe: Any) -> Record:
+    def suffer(_: Any) -> Record:
         lift = limit()
         try:
             found: Record = {"outcome": "answer", "same": work(n_jobs=int(threads)) == expected}

@@ -1,4 +1,4 @@
-"""Parts of the torture that live elsewhere: bad inputs, fuzzing, sanitizers. Each is one command."""
+"""Parts of the torture that live elsewhere, one command each: bad inputs, fuzzing, sanitizers."""
 
 from __future__ import annotations
 

@@ -227,12 +227,8 @@ def _is_flat(found: Sequence[Record]) -> tuple[str, str]:
         for r in found
         if "error" not in r
     ]
-    right = all(
-        "error" not in r
-        and r["same"]
-        and all(_flat(r[n]) for n in ("allocated", "files", "threads"))
-        for r in found
-    )
+    told = ("allocated", "files", "threads")
+    right = all("error" not in r and r["same"] and all(_flat(r[n]) for n in told) for r in found)
     return "; ".join(runs) or DASH, _yes(right)
 
 
