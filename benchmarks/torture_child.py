@@ -23,6 +23,8 @@ from scale_watch import status_fields
 _FORK = multiprocessing.get_context("fork")
 # Field of /proc/PID/stat after the name, from the third on.
 _SESSION = 3
+# Seconds in which the last thread of a fit must have ended.
+_THREADS_END = 1.0
 
 
 class Child:
@@ -67,19 +69,19 @@ class Child:
     def kill(self) -> None:
         """End it at once, as the machine does when memory is short."""
         os.kill(self.pid, signal.SIGKILL)
-        self._process.join()
+        self.wait()
 
     def wait(self) -> int:
         """Its exit code; minus the number of the signal that ended it."""
-        self._process.join()
-        assert self._process.exitcode is not None
-        return self._process.exitcode
+        # It is not buried before all of its session have gone: its number must stay its own.
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def where(self) -> str:
         """Where it hangs: it is aborted to say so."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGABRT)
-        self._process.join(10)
+        os.kill(self.pid, signal.SIGABRT)
+        self.wait()
         return self.said()
 
     def said(self) -> str:
@@ -103,7 +105,7 @@ class Child:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        for pid in {self.pid, *session_members(self.pid)}:
+        for pid in (self.pid, *session_members(self.pid)):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.join()
@@ -129,6 +131,14 @@ def tasks() -> int:
         with suppress(OSError):  # it has ended
             names.append((path / "comm").read_text().strip())
     return sum(name != "jemalloc_bg_thd" for name in names)
+
+
+def last_thread(before: int) -> float:
+    """Seconds until there are as many threads as before, at most `_THREADS_END`."""
+    began = time.monotonic()
+    while tasks() > before and time.monotonic() - began < _THREADS_END:
+        time.sleep(0.001)
+    return time.monotonic() - began
 
 
 def open_files() -> int:

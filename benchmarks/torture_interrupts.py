@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from common import Record
-from torture_child import Child, tasks
+from torture_child import Child, last_thread, tasks
 from torture_fits import FIT_KINDS, work_of
 
 # Kinds, and threads of each.
@@ -24,8 +24,6 @@ METHODS = tuple(
 )
 # Interrupts of one process.
 ROUNDS = 5
-# Seconds in which the last thread must have ended.
-_PATIENCE = 1.0
 
 
 def rounds(method: str, seed: int, count: int) -> Iterator[Record]:
@@ -84,7 +82,7 @@ def _suffer(method: str, pipe: Any) -> None:
         except KeyboardInterrupt:
             pass
         caught = time.monotonic()
-        left = _last_thread(before)
+        left = last_thread(before)
         pipe.send(
             {
                 "late": late,
@@ -95,11 +93,3 @@ def _suffer(method: str, pipe: Any) -> None:
                 "same": True if late else again(n_jobs=int(threads)) == expected,
             }
         )
-
-
-def _last_thread(before: int) -> float:
-    """Seconds until there are as many threads as before, at most `_PATIENCE`."""
-    began = time.monotonic()
-    while tasks() > before and time.monotonic() - began < _PATIENCE:
-        time.sleep(0.001)
-    return time.monotonic() - began

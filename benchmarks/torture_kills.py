@@ -41,7 +41,7 @@ def methods_of(count: int) -> list[str]:
     return [
         there[(k // _SHARE_OF_DASK) % len(there)]
         if k % _SHARE_OF_DASK == _SHARE_OF_DASK - 1
-        else here[k % len(here)]
+        else here[(k - k // _SHARE_OF_DASK) % len(here)]
         for k in range(count)
     ]
 

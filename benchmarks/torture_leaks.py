@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Record
-from torture_child import Child, open_files, resident_bytes, tasks
+from common import FloatArray, Record
+from torture_child import Child, last_thread, open_files, resident_bytes, tasks
 from torture_fits import FIT_KINDS, work_of
 
 # Parts of a run whose means are compared, after the first, in which caches fill.
@@ -54,6 +54,7 @@ def allocated_bytes() -> float:
 def measures() -> list[float]:
     """All `MEASURES` now."""
     gc.collect()
+    last_thread(1)
     return [resident_bytes(), allocated_bytes(), sys.getallocatedblocks(), open_files(), tasks()]
 
 
@@ -68,10 +69,9 @@ def many(fits: int, *, aborted: bool, kinds: Sequence[str] = FIT_KINDS) -> Recor
     """
     with Child(lambda _: _repeat(fits, aborted, kinds)) as child:
         try:
-            rows, hit, same = child.receive()
+            table, hit, same = child.receive()
         except EOFError:
             return {"error": f"ended with {child.wait()}: {child.said()[-300:]}"}
-    table = np.array(rows).reshape(-1, len(MEASURES))
     found: Record = {"fits": fits, "aborted": hit, "same": same}
     for name, column in zip(MEASURES, table.T, strict=True):
         found[name] = dict(zip(("drift", "error", "growth"), drift(column), strict=True))
@@ -95,7 +95,7 @@ def is_flat(found: Record) -> bool:
     return bool(found["drift"] <= 2 * found["error"])
 
 
-def _repeat(fits: int, aborted: bool, kinds: Sequence[str]) -> tuple[list[list[float]], int, bool]:
+def _repeat(fits: int, aborted: bool, kinds: Sequence[str]) -> tuple[FloatArray, int, bool]:
     """Fits of all kinds in turn; aborted ones at a moment that is uniform over their duration."""
     chance = random.Random(1)
     works = {kind: work_of(kind) for kind in kinds}
@@ -104,7 +104,8 @@ def _repeat(fits: int, aborted: bool, kinds: Sequence[str]) -> tuple[list[list[f
         began = time.monotonic()
         expected[kind] = work(n_jobs=2)
         usual[kind] = time.monotonic() - began
-    rows, hit = [], 0
+    # Made before: what is noted must not take memory of its own.
+    table, rows, hit = np.zeros((fits // len(kinds), len(MEASURES))), 0, 0
     for k in range(fits):
         kind = kinds[k % len(kinds)]
         if aborted:
@@ -112,8 +113,9 @@ def _repeat(fits: int, aborted: bool, kinds: Sequence[str]) -> tuple[list[list[f
         else:
             works[kind](n_jobs=2)
         if k % len(kinds) == len(kinds) - 1:  # after all kinds, so that they do not alternate
-            rows.append(measures())
-    return rows, hit, all(work(n_jobs=2) == expected[kind] for kind, work in works.items())
+            table[rows] = measures()
+            rows += 1
+    return table, hit, all(work(n_jobs=2) == expected[kind] for kind, work in works.items())
 
 
 def _abort(work: Callable[..., Any], moment: float) -> bool:

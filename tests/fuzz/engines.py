@@ -21,6 +21,7 @@ from typing import Any
 
 from .chance import Tape
 from .targets import Target, kept, make
+from .watch import Finding
 
 COUNTS, SCENE, FINDINGS = "counts.json", "scene", "findings"
 # Bytes of the longest tape that atheris makes up, and seconds between two notes of the counts.
@@ -72,6 +73,8 @@ class Log:
         """Keep an input once for every place where it went wrong."""
         where = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__} in {Path(where.filename).name}, {where.name}"
+        if isinstance(error, Finding):  # all of them are raised at one place
+            what = f"{error}"[:80]
         self._found[what] = self._found.get(what, 0) + 1
         if self._found[what] == 1:
             name = hashlib.sha256(content).hexdigest()[:12]
