@@ -28,6 +28,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── MediatorTypeError (TypeError)  a mediator that is neither number nor two levels
     │   ├── ConstantMediatorError          a mediator without variation
     │   ├── MediatorLeakError              a mediator that is another variable
+    │   ├── DataChangedError               covariates that were overwritten after the fit
     │   ├── DoseRangeError                 doses outside those of the data
     │   ├── FileFormatError                a file that is no saved fit, or a damaged one
     │   │   └── NewerFileError             a fit that a newer version saved
@@ -73,6 +74,7 @@ __all__ = [
     "ConstantMediatorError",
     "ConstantOutcomeError",
     "ConstantTreatmentError",
+    "DataChangedError",
     "DataError",
     "DoseRangeError",
     "DuplicateColumnError",
@@ -211,6 +213,10 @@ class ConstantMediatorError(DataError):
 
 class MediatorLeakError(DataError):
     """A mediator is the outcome, the treatment, a covariate or another mediator."""
+
+
+class DataChangedError(DataError):
+    """Covariates were overwritten after the fit, which holds them as the user's own array."""
 
 
 class DoseRangeError(DataError):

@@ -121,10 +121,12 @@ class Recipe:
             The folder that finished folds are kept in, and known ones come from; None: nowhere.
         """
         began = time.perf_counter()
+        design.check_unchanged()
         plan = self.plan(design, seed)
         design.check_folds(plan.folds)
         with under_way():
             with explained("training", sizes(design.X)):
+                design = design.of_its_own()
                 if checkpoint is None:
                     trained = self.analysis.train(design, plan, workforce)
                 else:

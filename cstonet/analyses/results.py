@@ -394,12 +394,13 @@ class CausalResults(Exported, ABC):
         return self.summary().as_html()
 
     def _check_in_memory(self, wish: str) -> None:
-        """Raise NotAvailableError if the covariates are on the workers of a cluster."""
+        """Raise an error if the covariates are on the workers of a cluster, or were overwritten."""
         if not self.in_memory:
             raise NotAvailableError(
                 f"{wish} is not available for a fit to a Dask DataFrame, whose covariates are not "
                 "in memory. Fit again to the columns that matter, with data[[...]].compute()."
             )
+        self.design.check_unchanged()
 
     def _index(self, data: Data | None) -> pd.Index:
         """Row labels of new units, or of the training rows."""

@@ -22,7 +22,7 @@ from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import CovariateGaps, fill_sources
 from cstonet.data.leaks import check_no_outcome
 from cstonet.data.lookup import Lookup
-from cstonet.data.matrix import Rows, dense_part
+from cstonet.data.matrix import Rows, checksum, copied, dense_part, is_small, may_be_changed
 from cstonet.data.raw import Missing, RawData
 from cstonet.data.received import Received
 from cstonet.data.treatment import Treatment
@@ -35,7 +35,7 @@ from cstonet.data.variables import (
     outcome_values,
     weight_values,
 )
-from cstonet.errors import NotAvailableError, TooFewClustersError
+from cstonet.errors import DataChangedError, NotAvailableError, TooFewClustersError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -120,6 +120,7 @@ class Design(Generic[TreatmentT]):
     n_clusters: int | None = None
     cluster_sizes: tuple[int, int] | None = None
     n_copies: int = 0
+    checksum: int | None = None
 
     @property
     def treatment_name(self) -> str:
@@ -130,6 +131,36 @@ class Design(Generic[TreatmentT]):
     def unit_weights(self) -> NDArray[np.float64]:
         """The weights, or ones if there are none, shape (n,)."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    def of_its_own(self) -> Design[TreatmentT]:
+        """The same design, which does not change with what the user does to his arrays.
+
+        Small matrices are copied. Of large ones a checksum is taken, by which a change is noticed;
+        frames of pandas 3 are safe from it in any case.
+        """
+        X, summed = self.X, self.checksum
+        if summed is None and may_be_changed(X):
+            if is_small(X):
+                X = copied(X)
+            else:
+                summed = checksum(X)
+        # An array is looked up where its copy is: one copy is enough.
+        lookup = None if self.lookup is None else self.lookup.of_its_own(self.X, X)
+        return replace(self, X=X, checksum=summed, lookup=lookup)
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the covariates are no longer those of the fit.
+
+        Raises
+        ------
+        DataChangedError
+        """
+        if self.checksum is not None and checksum(self.X) != self.checksum:
+            raise DataChangedError(
+                "The covariates were changed after they were fitted, and this question needs them "
+                "as they were. They are too large for a fit to keep a copy: put them back, or fit "
+                "again and leave the array alone."
+            )
 
     def check_folds(self, folds: int) -> None:
         """Raise an error unless there are rows, and clusters, for so many folds.

@@ -1,14 +1,15 @@
 """Columns of the user's data after the fit: those of the formula, and those beside it.
 
 Questions after a fit name columns that no model has seen: the region by which effects are grouped,
-an outcome that the treatment cannot move. The frame is kept for them as it was given, not copied.
+an outcome that the treatment cannot move. The frame is kept for them as it was given; a small one
+is copied by the fit, so that nobody changes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,11 @@ from numpy.typing import NDArray
 
 from cstonet.data.arrow import ArrowTable
 from cstonet.data.columns import take, unknown_column
+from cstonet.data.matrix import SMALL_COPY
 from cstonet.errors import DataError
+
+if TYPE_CHECKING:
+    from cstonet.data.matrix import Matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +34,13 @@ class Lookup:
         The data as they were given.
     kept : (N,) bool or None
         Which of their rows the design has; None: all.
+    owned : bool
+        Whether nobody else holds the data.
     """
 
     data: pd.DataFrame | ArrowTable
     kept: NDArray[np.bool_] | None = None
+    owned: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,6 +50,24 @@ class Lookup:
     def rows(self, keep: NDArray[np.bool_]) -> Lookup:
         """The same for some of the rows."""
         return replace(self, kept=keep)
+
+    def of_its_own(self, X: Matrix, own: Matrix) -> Lookup:
+        """The same with a copy of the data, if they are a frame that is small.
+
+        Parameters
+        ----------
+        X, own
+            Covariates, and a copy of them that serves where the data are nothing else.
+        """
+        data = self.data
+        if self.owned or isinstance(data, ArrowTable):
+            return self
+        if own is not X and isinstance(own, np.ndarray) and _is_array(data, X):
+            data = pd.DataFrame(own, data.index, data.columns, copy=False)
+        else:
+            small = data.memory_usage(index=False).sum() <= SMALL_COPY
+            data = data.copy(deep=bool(small))
+        return replace(self, data=data, owned=True)
 
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         """Some columns, a row for every unit of the design.
@@ -59,6 +85,13 @@ class Lookup:
         else:
             frame = take(self.data, names)
         return frame if self.kept is None else frame.loc[self.kept]
+
+
+def _is_array(frame: pd.DataFrame, X: Matrix) -> bool:
+    """Whether a frame is nothing but an array with names."""
+    if frame.shape != X.shape or len(set(frame.dtypes)) != 1:
+        return False
+    return isinstance(X, np.ndarray) and np.may_share_memory(frame.to_numpy(), X)
 
 
 def one_per_unit(

@@ -7,6 +7,7 @@ Nothing here makes a dense copy of more than a part of it.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Values read at a time: 16 MB of them in double precision.
 _VALUES_AT_ONCE = 2**21
+# Bytes of a copy for which nobody asks how much memory is left.
+SMALL_COPY = 64 * 2**20
 # Rows that are looked at first where a few may settle the matter.
 _FIRST_ROWS = 8
 
@@ -35,6 +38,51 @@ def is_sparse(X: Any) -> bool:
 def is_partitioned(X: Any) -> TypeGuard[PartitionedMatrix]:
     """Whether X is on the workers of a cluster."""
     return hasattr(type(X), "on_workers")
+
+
+def is_small(X: Matrix) -> bool:
+    """Whether a copy of X costs next to nothing."""
+    found: Any = X
+    arrays = (found.data, found.indices, found.indptr) if is_sparse(X) else (found,)
+    return bool(sum(array.nbytes for array in arrays) <= SMALL_COPY)
+
+
+def may_be_changed(X: Matrix) -> bool:
+    """Whether somebody else holds an array that X looks at, and may write to it.
+
+    Not so of arrays that look at nobody else's, of files that are mapped, and of partitions.
+    """
+    if is_partitioned(X):
+        return False
+    if is_sparse(X):
+        return True
+    root: Any = X
+    while isinstance(root, np.ndarray) and root.base is not None:
+        root = root.base
+    return root is not X and isinstance(root, np.ndarray)
+
+
+def copied(X: Matrix) -> Matrix:
+    """A copy that has its values in the same order in memory."""
+    return X.copy() if is_sparse(X) else np.copy(X, order="K")
+
+
+def checksum(X: Matrix) -> int:
+    """A number that a change of any value, or of the order of the values, changes as well."""
+    if is_sparse(X):
+        found: Any = X
+        return _sum_of(np.asarray(found.indptr), _sum_of(found.indices, _sum_of(found.data, 0)))
+    total = 0
+    for rows, columns in parts(X):
+        total = _sum_of(X[rows, columns], total)
+    return total
+
+
+def _sum_of(values: NDArray[Any], before: int) -> int:
+    # In the order of the memory, whatever that is.
+    along = values if values.flags.c_contiguous else values.T
+    content: Any = np.ascontiguousarray(along).view(np.uint8)
+    return zlib.crc32(content, before)
 
 
 def parts(

@@ -62,7 +62,8 @@ class OpenedData:
             return cls(_roles(parsed, data, aside), data._meta, data.columns, None, data)
         table = open_table(data)
         if table is None:
-            frame = as_frame(data)
+            # Columns that the user replaces stay as they are here; under pandas 3, values, too.
+            frame = as_frame(data).copy(deep=False)
             return cls(frame, frame, frame.columns, Lookup(frame))
         frame = table.frame(*_columns_read(parsed, table.columns, aside))
         return cls(frame, frame, table.columns, Lookup(table))

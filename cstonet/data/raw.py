@@ -296,7 +296,7 @@ def _covariate_frame(
             raise OptionError(
                 "names is for arrays; a DataFrame brings its own. Rename its columns instead."
             )
-        return as_frame(X), "frame"
+        return as_frame(X).copy(deep=False), "frame"  # see OpenedData.of
     if is_dictionary(X):
         return as_frame(X), "frame"
     table = None if isinstance(X, str) else open_table(X)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet import _core
-from cstonet.data.matrix import is_partitioned
+from cstonet.data.matrix import SMALL_COPY, is_partitioned
 from cstonet.memory import available_bytes
 from cstonet.network.moments import DenseColumns, SparseColumns
 
@@ -17,16 +17,13 @@ if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
     from cstonet.network.covariates import Covariates
 
-# Bytes of a copy for which nobody asks how much memory is left.
-_SMALL_COPY = 64 * 2**20
-
 
 def _copied_bytes(size: int, most: int) -> int:
     """Bytes that a copy of about this size may take, which are to be no more than `most`."""
-    if size <= _SMALL_COPY or size > most:  # the answer would change nothing
+    if size <= SMALL_COPY or size > most:  # the answer would change nothing
         return most
     left = available_bytes()
-    return most if left is None else min(most, max(_SMALL_COPY, left // 4))
+    return most if left is None else min(most, max(SMALL_COPY, left // 4))
 
 
 @dataclass(frozen=True, slots=True)

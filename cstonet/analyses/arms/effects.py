@@ -311,6 +311,7 @@ class ArmsEffects(ComparedArms):
         estimate : callable
             Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
         """
+        self.design.check_unchanged()
         return effects_over_repetitions(
             self._cross_fits.average.effects(estimate),
             [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
