@@ -37,6 +37,7 @@ class Child:
     """
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
+        last_thread(1)  # the last fit's may be about to end
         if tasks() > 1:
             raise RuntimeError("this process has threads already: it must not be forked")
         self.pipe, end = _FORK.Pipe()
