@@ -14,7 +14,6 @@ defect.
 from __future__ import annotations
 
 import json
-import platform
 import signal
 import statistics
 import threading
@@ -27,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from epochs import BATCH, HIDDEN, regression_data, with_epochs
 from own import at_temperature
+from runner import machine
 from threadpoolctl import threadpool_limits
 
 import cstonet as cs
@@ -233,24 +233,6 @@ def seconds_to_interrupt(model: cs.CausalStoNet) -> float:
             worst = max(worst, time.perf_counter() - sent[0])
         timer.join()
     return worst
-
-
-def machine() -> dict[str, object]:
-    model = platform.processor()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            model = next(
-                line.split(":")[1].strip() for line in info if line.startswith("model name")
-            )
-    except (OSError, StopIteration):
-        pass
-    return {
-        "cpu": model,
-        "level": _core.level(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "system": platform.system(),
-    }
 
 
 def main() -> None:

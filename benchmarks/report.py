@@ -87,6 +87,12 @@ PAGES = (
         "questions after a fit: groups, projections, bands, ratios, clusters, twins",
     ),
     Page("cost", ("scale.jsonl",), "pages.cost", "processor time and memory by n and p"),
+    Page(
+        "torture",
+        ("torture.jsonl",),
+        "pages.torture",
+        "fits that are killed, interrupted, starved and fed with nonsense",
+    ),
 )
 
 

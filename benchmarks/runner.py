@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from common import RESULTS, ROOT, Case, Method, Record, measure
 
 # What the libraries read when they are loaded, so it must be set before a worker starts.
@@ -65,6 +67,28 @@ def commit() -> str:
     results = RESULTS.relative_to(ROOT).as_posix()
     changed = git("diff", "--name-only", "HEAD", "--", ".", f":(exclude){results}")
     return f"{head}+" if head and changed else head
+
+
+@cache
+def machine() -> dict[str, object]:
+    """What a result was computed on."""
+    from cstonet import _core  # not at the top: other packages are measured without this one
+
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            model = next(
+                line.split(":")[1].strip() for line in info if line.startswith("model name")
+            )
+    except (OSError, StopIteration):
+        pass
+    return {
+        "cpu": model,
+        "level": _core.level(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.system(),
+    }
 
 
 def run_one(case: Case, method: Method, threads: int, limit: float) -> Record:

@@ -124,7 +124,7 @@ def opened(path: str | os.PathLike[str], identity: Identity) -> Iterator[Checkpo
         if folder.exists() and not folder.is_dir():
             raise FilePathError(f"checkpoint: {str(folder)!r} is a file: name a folder.")
         folder.mkdir(exist_ok=True)
-        foreign = [one.name for one in folder.iterdir() if not _is_ours(one.name)]
+        there = list(folder.iterdir())
     except FilePathError:
         raise
     except OSError as error:
@@ -132,6 +132,14 @@ def opened(path: str | os.PathLike[str], identity: Identity) -> Iterator[Checkpo
             f"checkpoint: {str(folder)!r} cannot be the folder of a checkpoint: "
             f"{error.strerror or error}."
         ) from error
+    # Whoever wrote through a link, or waited for a pipe, would do what the folder's maker likes.
+    odd = [one for one in there if _is_ours(one.name) and _is_no_file(one)]
+    if odd:
+        raise CheckpointError(
+            f"checkpoint: {str(odd[0])!r} is a link, a pipe or a folder, and no fit puts one there. "
+            "Delete it, or name another folder."
+        )
+    foreign = [one.name for one in there if not _is_ours(one.name)]
     manifest = folder / MANIFEST
     if foreign and not manifest.exists():
         raise CheckpointError(
@@ -152,11 +160,16 @@ def _is_ours(name: str) -> bool:
     return name in (MANIFEST, LOCK) or name.endswith(SUFFIX) or name.startswith(".")
 
 
+def _is_no_file(path: Path) -> bool:
+    """Whether something other than a plain file is there; it may be gone by now."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     """Whose results a folder holds."""
     try:
         with path.open("rb") as file:
-            content = json.loads(file.read(_MOST_MANIFEST))
+            content = json.loads(file.read(_MOST_MANIFEST).decode("utf-8"))
         if content["cstonet"] != "checkpoint":
             raise ValueError("it is of something else")
         number, of = content["format"], content["of"]

@@ -18,6 +18,8 @@ from cstonet.files.codec import Decoder, Encoder
 # Raised when a file cannot be read by what was there before. A new field that has a default is no
 # reason: a version that does not know it says so by itself.
 FORMAT = 1
+# Names may hold halves of characters, which are no text elsewhere.
+_ENCODING = ("utf-8", "surrogatepass")
 
 
 def write_document(path: Path, encoder: Encoder, values: Mapping[str, Any]) -> None:
@@ -38,8 +40,7 @@ def write_document(path: Path, encoder: Encoder, values: Mapping[str, Any]) -> N
     }
     metadata = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     arrays = pack_arrays({str(place): array for place, array in enumerate(encoder.arrays)})
-    # Names may hold what is no text, and json reads that again.
-    write_archive(path, metadata.encode("utf-8", "surrogatepass"), arrays)
+    write_archive(path, metadata.encode(*_ENCODING), arrays)
 
 
 def open_document(metadata: bytes, arrays: bytes) -> tuple[dict[str, Any], Decoder]:
@@ -55,7 +56,8 @@ def open_document(metadata: bytes, arrays: bytes) -> tuple[dict[str, Any], Decod
 
 def _content(metadata: bytes) -> dict[str, Any]:
     """The JSON part, if its format is known."""
-    content: Any = json.loads(metadata, parse_constant=_no_number)
+    # Decoded here: of bytes, json would guess the encoding.
+    content: Any = json.loads(metadata.decode(*_ENCODING), parse_constant=_no_number)
     number, made_by = content["format"], str(content["cstonet"])
     if type(number) is not int or number < 1:
         raise FileFormatError(f"{number!r} is no format")

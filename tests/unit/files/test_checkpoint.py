@@ -253,6 +253,27 @@ def test_damaged_parts_are_named(damage, begun, quick_options):
         fit("arms", begun, quick_options)
 
 
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
+def test_what_is_no_plain_file_is_refused(what, begun, quick_options, tmp_path):
+    """Nothing is written through a link, and nobody waits for a pipe."""
+    outside = tmp_path / "outside"
+    if what == "link":
+        outside.write_text("untouched")
+    for name in ("new.part", "lock", "checkpoint.json", "network-0-fold-001.part"):
+        path = begun / name
+        path.unlink(missing_ok=True)
+        if what == "pipe":
+            os.mkfifo(path)
+        elif what == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to(outside)
+        with pytest.raises(errors.CheckpointError, match=f"{name}.*is a link, a pipe or a folder"):
+            fit("arms", begun, quick_options)
+        path.rmdir() if what == "folder" else path.unlink()
+    assert not outside.exists() or outside.read_text() == "untouched"
+
+
 def test_what_was_deleted_is_done_anew(begun, fitted, quick_options):
     (begun / "network-0-fold-002.part").unlink()
     assert_same(fit("arms", begun, quick_options), fitted("arms"))

@@ -75,6 +75,7 @@ OUT_OF_RANGE = [
     (FitOptions, {"outcome_temperature": math.inf}, "outcome_temperature"),
     (TrainingOptions, {"stages": ()}, "stages must be a non-empty tuple of StageOptions"),
     (TrainingOptions, {"stages": (1,)}, "stages must be a non-empty tuple"),
+    (TrainingOptions, {"stages": 0.5}, "stages must be a non-empty tuple"),
     (TrainingOptions, {"stages": STAGES, "batch_size": 0}, "batch_size"),
     (TrainingOptions, {"stages": STAGES, "initializer": "zeros"}, "initializer must be one of"),
     (TrainingOptions, {"stages": STAGES, "initial_bias": -1}, "initial_bias"),
