@@ -249,7 +249,7 @@ def cases() -> Iterator[Case]:
     """Every term in every part of a formula, and formulas that are none."""
     texts = [shape.format(term) for term in _TERMS for shape in _SHAPES]
     for text in dict.fromkeys([*texts, *_WHOLE]):
-        name = ascii(text) if len(text) < 80 else f"{ascii(text):.60}, {len(text)} characters"
+        name = ascii(text) if len(text) < 80 else f"{text!a:.60}, {len(text)} characters"
         yield Case("formula", name, partial(_design, text), _SAYS, _one_row_each)
 
 

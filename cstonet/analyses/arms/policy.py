@@ -249,7 +249,8 @@ class TreatmentRules(HeterogeneousEffects):
         named = as_names(names)
         if not named:
             raise OptionError(
-                f"covariates must be a list of names, such as covariates=['age']; got {shown(names)}."
+                "covariates must be a list of names, such as covariates=['age']; got "
+                f"{shown(names)}."
             )
         columns = self.design.spec.covariates_of_columns()
         places: list[int] = []
@@ -260,7 +261,8 @@ class TreatmentRules(HeterogeneousEffects):
                 places += columns[name]
             else:
                 raise UnknownColumnError(
-                    f"covariates: {shown(name)} is no covariate of this fit; they are {listing(known)}."
+                    f"covariates: {shown(name)} is no covariate of this fit; they are "
+                    f"{listing(known)}."
                     f"{did_you_mean(str(name), [*known, *columns])}"
                 )
         return list(dict.fromkeys(places))
