@@ -179,8 +179,9 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         if name is not None and not is_choice(name, self.effects.names):
             raise NotAvailableError(
                 f"this fit has no effect {shown(name)}: its treatment is continuous and has no "
-                f"arms to compare. Available: {', '.join(self.effects.names)}; for the mean outcome "
-                "at given doses use dose_response, for ratios of means a treatment of groups of doses"
+                f"arms to compare. Available: {', '.join(self.effects.names)}; for the mean "
+                "outcome at given doses use dose_response, for ratios of means a treatment of groups "
+                "of doses"
             )
         return super().effect(name, alpha=alpha)
 
