@@ -39,6 +39,8 @@ examples:
       effects by region, errors for rows of one village, a page to send around
   cstonet fit trial.parquet "y ~ treat | ." --missing mar --out table.tex --save fit.cst
       gaps in the covariates are imputed; a table for the paper; the fit for later
+  cstonet fit trial.csv "y ~ treat | ." --checkpoint night --save fit.cst
+      after Ctrl-C, or worse, the same command goes on with the folds that are finished
   zcat trial.csv.gz | cstonet fit - "y ~ treat | ." --json | jq .effects
       from one program to the next
   cstonet fit trial.csv @formula.txt
@@ -150,6 +152,12 @@ def _add_model(parser: argparse.ArgumentParser, everything: bool) -> None:
     fitting.add_argument(
         "--progress", action=argparse.BooleanOptionalAction, help="show how far it is"
     )
+    fitting.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FOLDER",
+        help="keep finished folds there; after an interruption, the same command goes on from them",
+    )
     expert = parser.add_argument_group("expert options") if everything else parser
     hidden = None if everything else argparse.SUPPRESS
     expert.add_argument("--backend", metavar="NAME", help=hidden or how["backend"])
@@ -173,6 +181,7 @@ def fit_file(chosen: argparse.Namespace) -> None:
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
         backend=chosen.backend,
+        checkpoint=chosen.checkpoint,
         progress=False if chosen.quiet else chosen.progress,
         **options_of(chosen),
     )

@@ -180,8 +180,8 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
             raise NotAvailableError(
                 f"this fit has no effect {shown(name)}: its treatment is continuous and has no "
                 f"arms to compare. Available: {', '.join(self.effects.names)}; for the mean "
-                "outcome at given doses use dose_response, for ratios of means a treatment of groups "
-                "of doses"
+                "outcome at given doses use dose_response, for ratios of means a treatment of "
+                "groups of doses"
             )
         return super().effect(name, alpha=alpha)
 

@@ -19,6 +19,7 @@ from cstonet.cli import commands as cli
 from cstonet.cli.fitting import as_level
 from cstonet.cli.flags import parameter_docs
 from cstonet.cli.reading import read_data
+from cstonet.files.checkpoint import Checkpoint
 from cstonet.settings.options import FitOptions
 
 # Small enough to train in a moment; what is tested is the way in and out.
@@ -146,6 +147,29 @@ def test_saved_fits_predict_and_report(csv, tmp_path, capsys):
     assert "Causal-StoNet Results" in saved.with_suffix(".html").read_text()
     assert run("predict", csv, csv) == cli.USAGE_ERROR
     assert capsys.readouterr().err.startswith("cstonet: error: ")
+
+
+def test_an_interrupted_command_goes_on(csv, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "night"
+    words = ["fit", str(csv), "y ~ treat | .", *SMALL, "--checkpoint", str(folder)]
+    with monkeypatch.context() as interrupted:
+        keep, kept = Checkpoint.keep, []
+
+        def keep_one(self, key, value):
+            if kept:
+                raise KeyboardInterrupt
+            kept.append(keep(self, key, value))
+
+        interrupted.setattr(Checkpoint, "keep", keep_one)
+        assert run(*words) == 130
+    said = capsys.readouterr().err
+    assert "the same call goes on from there" in said
+    assert said.count("\n") == 1
+    assert len(list(folder.glob("*.part"))) == 1
+    assert run(*words) == 0
+    resumed = capsys.readouterr().out
+    assert run(*words[:-2]) == 0
+    assert capsys.readouterr().out == resumed
 
 
 def test_plan_says_what_a_fit_would_do(csv, capsys):
