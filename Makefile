@@ -24,7 +24,7 @@ SECONDS ?= 300
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 NATIVE := setup.py pyproject.toml $(shell find csrc -type f)
-CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hpp')
+CXX_FILES = $(shell find csrc tests/cpp tests/seams tests/sanitize -name '*.cpp' -o -name '*.hpp')
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
