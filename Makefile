@@ -3,7 +3,11 @@
 #   make test        C++ suite and the fast Python tests
 #   make test-slow   C++ suite and every Python test
 #   make test-cpp    C++ suite, and the seams that Python tests import
+#   make sanitize    C++ suite and a fit of every kind under sanitizers (GCC, Linux);
+#                    `make sanitize-short` the part of it for every change, some three minutes
 #   make coverage    the fast Python tests, with the lines that they never run
+#   make fuzz        formulas, options, frames and files made to do harm, for some minutes
+#   make torture     kills, interrupts, limits, leaks and all of the above; writes a page
 #   make bench       benchmarks
 #   make compare     timing of this working tree against another revision, BASE=main
 #   make lint        formatting, lints, types and imports;  `make format` rewrites the formatting
@@ -15,6 +19,7 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 BASE ?= main
+SECONDS ?= 300
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
@@ -23,7 +28,7 @@ CXX_FILES = $(shell find csrc tests/cpp tests/seams -name '*.cpp' -o -name '*.hp
 PYTHON_FILES := cstonet tests benchmarks vignettes .ci setup.py
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-cpp coverage bench compare lint format docs clean distclean help
+.PHONY: demo test test-slow test-cpp sanitize sanitize-short fuzz torture coverage bench compare lint format docs clean distclean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -39,6 +44,15 @@ test-slow: $(VENV)/installed $(VENV)/test $(VENV)/ray test-cpp
 
 test-cpp: $(VENV)/ready
 	$(MAKE) --no-print-directory -j$(JOBS) -f tests/cpp/Makefile PY=$(PY)
+
+sanitize sanitize-short: $(VENV)/ready $(VENV)/test
+	@JOBS=$(JOBS) $(PY) tests/sanitize/run.py $(if $(filter %-short,$@),--short)
+
+fuzz: $(VENV)/installed $(VENV)/test $(VENV)/fuzz
+	$(PY) -m tests.fuzz --seconds $(SECONDS)
+
+torture: $(VENV)/installed $(VENV)/test
+	$(PY) benchmarks/torture.py
 
 coverage: $(VENV)/installed $(VENV)/test $(VENV)/coverage test-cpp
 	$(PY) -m coverage run -m pytest -q -m "not slow"
@@ -83,7 +97,7 @@ $(VENV)/installed: $(VENV)/ready $(NATIVE)
 	@touch $@
 
 # One rule for every extra of pyproject.toml that a target above asks for.
-$(addprefix $(VENV)/,test lint coverage docs bench ray): $(VENV)/%: $(VENV)/ready
+$(addprefix $(VENV)/,test lint coverage docs bench ray fuzz): $(VENV)/%: $(VENV)/ready
 	@$(PY) .ci/requirements.py $* > $(VENV)/requirements-$*.txt
 	@$(PIP) -r $(VENV)/requirements-$*.txt
 	@touch $@

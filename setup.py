@@ -22,6 +22,11 @@ def read_flags() -> dict[str, list[str]]:
 
 
 FLAGS = read_flags()
+# Nothing but the module itself is to be seen from outside. What the C++ library has in headers is
+# visible whatever -fvisibility says, and would be shared with extensions that were compiled for
+# other processors.
+EXPORTS_FILE = Path("csrc/bindings/exports.map")
+EXPORTS = [f"-Wl,--version-script={EXPORTS_FILE}"] if sys.platform == "linux" else []
 KERNELS = [f"csrc/kernels/{name}.cpp" for name in FLAGS["KERNELS"]]
 OPTIMIZE = [*FLAGS["OPTIMIZE"], "-DNDEBUG"]
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
@@ -55,7 +60,13 @@ class BuildLevels(build_ext):
                     output_dir=str(Path(self.build_temp) / level),
                     macros=[("CSTONET_LEVEL", level)],
                     include_dirs=["csrc"],
-                    extra_postargs=["-fPIC", *FLAGS["STANDARD"], *OPTIMIZE, *own],
+                    extra_postargs=[
+                        "-fPIC",
+                        "-fvisibility=hidden",
+                        *FLAGS["STANDARD"],
+                        *OPTIMIZE,
+                        *own,
+                    ],
                 )
         super().build_extension(ext)
 
@@ -76,11 +87,13 @@ setup(
             # also tell setuptools what else a source distribution needs.
             depends=[
                 str(FLAGS_FILE),
+                str(EXPORTS_FILE),
                 *KERNELS,
                 *sorted(str(p) for p in Path("csrc").rglob("*.hpp")),
             ],
             define_macros=[("CSTONET_X86_LEVELS", "1")] if IS_X86 else [],
             extra_compile_args=OPTIMIZE,
+            extra_link_args=EXPORTS,
             cxx_std=int(FLAGS["STANDARD"][0].removeprefix("-std=c++")),
         )
     ],

@@ -56,6 +56,20 @@ _HOMES = {
 }
 
 
+def _kernel() -> Any:
+    """Import the compiled kernel; where it has not the level asked for, say so by name."""
+    try:
+        return import_module("cstonet._core")
+    except ImportError as error:
+        if not str(error).startswith("CSTONET_LEVEL"):
+            raise
+        from cstonet.errors import KernelLevelError
+
+        raise KernelLevelError(
+            f"{error}. Unset CSTONET_LEVEL: without it, every machine uses the best level it has."
+        ) from None
+
+
 def _load(name: str) -> Any:
     """Import what a name of `__all__` stands for, once."""
     value: Any
@@ -63,6 +77,8 @@ def _load(name: str) -> Any:
         value = import_module(f"cstonet.{name}")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
+    elif name == "_core":
+        value = _kernel()
     elif name == "__version__":
         from importlib.metadata import version
 

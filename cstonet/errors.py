@@ -8,6 +8,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
 
     CStoNetError
     ├── FormulaError (ValueError)          the formula cannot be read
+    │   └── UnsafeFormulaError             a safe formula that asks for more than it may
     ├── DataError (ValueError)             the data cannot be used
     │   ├── UnknownColumnError             a name that is no column
     │   ├── DuplicateColumnError           a name that is several columns
@@ -18,8 +19,10 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── ColumnTypeError (TypeError)    a column that is neither number nor category
     │   ├── MissingValuesError             NaN, NaT, None or NA
     │   ├── InfiniteValuesError            inf or -inf
+    │   ├── ExtremeScaleError              numbers whose squares are too large or small to be any
     │   ├── OutcomeTypeError (TypeError)   an outcome the family cannot describe
     │   ├── ConstantOutcomeError           an outcome without variation
+    │   ├── OutcomeLeakError               a covariate that is the outcome
     │   ├── TreatmentTypeError (TypeError) a treatment that cannot be analysed, or not as declared
     │   ├── ConstantTreatmentError         a treatment without variation
     │   ├── OneArmedError                  too few units in one arm
@@ -32,6 +35,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     │   ├── DoseRangeError                 doses outside those of the data
     │   ├── FileFormatError                a file that is no saved fit, or a damaged one
     │   │   └── NewerFileError             a fit that a newer version saved
+    │   ├── UnevenWeightsError             one row with nearly all the weight
     │   ├── UnknownLevelError              a value that is no level of the treatment
     │   └── UnseenLevelError               new data with a level the fit never saw
     ├── OptionError (ValueError)           an option out of its range
@@ -45,6 +49,7 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── ForeignFileError (ValueError)      a file that holds something else, or another fit's draws
     │   └── CheckpointError                a checkpoint of another fit, or a damaged one
     ├── InUseError (RuntimeError)          files that another process is writing to
+    ├── KernelLevelError (ImportError)     CSTONET_LEVEL names what this processor lacks
     ├── NumericalError (RuntimeError)      the computation broke down
     ├── NotEnoughMemoryError (MemoryError) memory that cannot be had
     ├── NotEnoughSpaceError (OSError)      no room for a temporary file
@@ -56,9 +61,11 @@ expect. A message says what was wrong, where (column, argument), and what to do 
     ├── OutlyingDoseWarning                doses so far out that the others look all the same
     ├── ThinSupportWarning                 a point of a curve that very few units decide
     ├── EmptyArmWarning                    a covariate without any value in an arm
+    ├── FewUnitsWarning                    an effect whose variance a handful of units carries
     ├── LostSupportWarning                 many units without a counterpart in another arm
     ├── KernelLevelWarning                 folds that other processors rounded differently
     ├── CheckpointWarning                  finished folds for which a disk had no room
+    ├── OutcomeLeakWarning                 a covariate that is nearly the outcome
     └── UncertainShareWarning              a share of an effect that may be zero
 """
 
@@ -80,12 +87,15 @@ __all__ = [
     "DuplicateColumnError",
     "EmptyArmWarning",
     "EmptyDataError",
+    "ExtremeScaleError",
+    "FewUnitsWarning",
     "FileFormatError",
     "FilePathError",
     "ForeignFileError",
     "FormulaError",
     "InUseError",
     "InfiniteValuesError",
+    "KernelLevelError",
     "KernelLevelWarning",
     "LengthMismatchError",
     "LostSupportWarning",
@@ -101,6 +111,8 @@ __all__ = [
     "NumericalError",
     "OneArmedError",
     "OptionError",
+    "OutcomeLeakError",
+    "OutcomeLeakWarning",
     "OutcomeTypeError",
     "OutlyingDoseWarning",
     "PointMassWarning",
@@ -114,8 +126,10 @@ __all__ = [
     "TreatmentLeakError",
     "TreatmentTypeError",
     "UncertainShareWarning",
+    "UnevenWeightsError",
     "UnknownColumnError",
     "UnknownLevelError",
+    "UnsafeFormulaError",
     "UnseenLevelError",
     "WorkerLostError",
 ]
@@ -132,6 +146,10 @@ class CStoNetError(Exception):
 
 class FormulaError(CStoNetError, ValueError):
     """The formula cannot be read, or says something contradictory."""
+
+
+class UnsafeFormulaError(FormulaError):
+    """A formula that was to be safe says more than plain computations on columns."""
 
 
 class DataError(CStoNetError, ValueError):
@@ -175,12 +193,20 @@ class InfiniteValuesError(DataError):
     """Values are infinite."""
 
 
+class ExtremeScaleError(DataError):
+    """Numbers are so large, or differ by so little, that nothing can be computed with squares."""
+
+
 class OutcomeTypeError(DataError, TypeError):
     """The outcome does not fit the family."""
 
 
 class ConstantOutcomeError(DataError):
     """The outcome takes a single value."""
+
+
+class OutcomeLeakError(DataError):
+    """A covariate is the outcome itself, possibly in other units or relabelled."""
 
 
 class TreatmentTypeError(DataError, TypeError):
@@ -229,6 +255,10 @@ class FileFormatError(DataError):
 
 class NewerFileError(FileFormatError):
     """A file was saved by a newer version, and this one cannot read all of it."""
+
+
+class UnevenWeightsError(DataError):
+    """One row has nearly all the weight of an arm, or of the data: the others count for nothing."""
 
 
 class UnknownLevelError(DataError):
@@ -283,6 +313,10 @@ class InUseError(CStoNetError, RuntimeError):
     """Another fit is writing to the same files."""
 
 
+class KernelLevelError(CStoNetError, ImportError):
+    """CSTONET_LEVEL in the environment names an instruction-set level that is not there."""
+
+
 class NumericalError(CStoNetError, RuntimeError):
     """The computation broke down, e.g. a loss that is not finite."""
 
@@ -323,6 +357,10 @@ class EmptyArmWarning(CStoNetWarning):
     """A covariate has no value in one arm, so that what is imputed there rests on the model."""
 
 
+class FewUnitsWarning(CStoNetWarning):
+    """A handful of units carry the variance of an effect: its standard error is uncertain."""
+
+
 class LostSupportWarning(CStoNetWarning):
     """Many units have no counterpart in another arm, so that effects rest on extrapolation."""
 
@@ -333,6 +371,10 @@ class KernelLevelWarning(CStoNetWarning):
 
 class CheckpointWarning(CStoNetWarning):
     """Finished folds could not be written to the checkpoint; the fit goes on without."""
+
+
+class OutcomeLeakWarning(CStoNetWarning):
+    """A covariate says nearly all about the outcome, as something made of it would."""
 
 
 class UncertainShareWarning(CStoNetWarning):

@@ -23,9 +23,11 @@ from cstonet.data.raw import Missing, RawData
 from cstonet.data.variables import Family
 from cstonet.errors import OptionError
 from cstonet.memory import explained, sizes
+from cstonet.settings.checks import is_choice
 from cstonet.settings.options import FitOptions, check_seed
 from cstonet.settings.plan import Plan
 from cstonet.settings.presets import preset as preset_options
+from cstonet.shown import shown
 
 
 class CausalStoNet:
@@ -110,6 +112,7 @@ class CausalStoNet:
         missing: Missing = "raise",
         weights: ArrayLike | str | None = None,
         cluster: ArrayLike | str | None = None,
+        safe: bool = False,
     ) -> CausalStoNet:
         """A model from ``outcome ~ treatment | covariates [| mediators]`` and a data frame.
 
@@ -125,11 +128,18 @@ class CausalStoNet:
             too large for memory goes to a temporary file.
         family, treatment, reference, missing, weights, cluster
             As for the class; ``weights`` and ``cluster`` may also name columns.
+        safe
+            Whether the formula is from somebody you would not let run programs here. All else
+            but names of columns is Python code, which is run with your rights; a safe formula is
+            limited to plain computations, which are not: interactions, ``C()``, ``I()`` of
+            arithmetic and comparisons, NumPy's functions of single numbers, and the transforms
+            center, standardize, scale, bs, cr, cc and te. What else it holds is named by
+            :class:`~cstonet.errors.UnsafeFormulaError`.
         """
         _check_choices(family, treatment, missing)
         model = cls.__new__(cls)
         with explained("reading the data", sizes(data)):
-            raw = RawData.from_formula(formula, data, weights, cluster)
+            raw = RawData.from_formula(formula, data, weights, cluster, safe=safe)
             model._read(raw, Request(family, treatment, reference, missing))
         return model
 
@@ -155,7 +165,7 @@ class CausalStoNet:
         """The options of a preset, or those given, with some of them changed."""
         base = preset_options(preset) if options is None else options
         if not isinstance(base, FitOptions):
-            raise OptionError(f"options must be a FitOptions; got {base!r}.")
+            raise OptionError(f"options must be a FitOptions; got {shown(base)}.")
         # None leaves the preset's numbers alone; for an option such as search it is a value.
         given = {
             name: value
@@ -244,6 +254,7 @@ def _arguments(raw: RawData, request: Request) -> dict[str, Any]:
         "treatment": request.kind,
         "reference": request.reference,
         "missing": None if request.missing == "raise" else request.missing,
+        "safe": raw.safe or None,
     }
     for name, vector in (("weights", raw.weights), ("cluster", raw.cluster)):
         # Of an array there is nothing to write down but its name.
@@ -258,8 +269,10 @@ def _check_choices(family: object, treatment: object, missing: object) -> None:
         ("treatment", treatment, (*treatment_kinds(), None)),
         ("missing", missing, get_args(Missing)),
     ):
-        if value not in choices:
-            raise OptionError(f"{name}={value!r} is not available; choose from {listing(choices)}.")
+        if not is_choice(value, choices):
+            raise OptionError(
+                f"{name}={shown(value)} is not available; choose from {listing(choices)}."
+            )
 
 
 def fit(
@@ -273,6 +286,7 @@ def fit(
     missing: Missing = "raise",
     weights: ArrayLike | str | None = None,
     cluster: ArrayLike | str | None = None,
+    safe: bool = False,
     seed: int = 0,
     n_jobs: int = -1,
     backend: str | None = None,
@@ -292,7 +306,7 @@ def fit(
         One row per unit, see :meth:`CausalStoNet.from_formula`.
     preset, seed, n_jobs, backend, progress, checkpoint, stop, **options
         See :meth:`CausalStoNet.fit`.
-    family, treatment, reference, missing, weights, cluster
+    family, treatment, reference, missing, weights, cluster, safe
         See :meth:`CausalStoNet.from_formula`.
     """
     with progress_reporter(progress) as report:
@@ -306,6 +320,7 @@ def fit(
             missing=missing,
             weights=weights,
             cluster=cluster,
+            safe=safe,
         )
         return model.fit(
             preset,

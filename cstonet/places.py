@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from cstonet.errors import FilePathError, InUseError
+from cstonet.shown import shown
 
 _UNFINISHED = ".unfinished-"
 # Files that this process has locked: the system's locks are between processes.
@@ -24,10 +25,10 @@ def as_path(path: str | PathLike[str]) -> Path:
     """The path that a user gives, or FilePathError if it can be that of no file."""
     try:
         text = os.fspath(path)
-    except TypeError:
+    except Exception:  # no path, or the code of its own class
         text = None
     if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise FilePathError(f"{path!r} is no path: name a file, such as 'results/fit'.")
+        raise FilePathError(f"{shown(path)} is no path: name a file, such as 'results/fit'.")
     return Path(text)
 
 

@@ -1,6 +1,7 @@
 #include "bindings/convert.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/errors.hpp"
 
@@ -32,68 +33,101 @@ NetworkSpec network_from_python(py::handle network) {
 Parameters parameters_from_python(const NetworkSpec& spec, const py::list& weights,
                                   const py::list& biases) {
   Parameters parameters(spec);
-  require(weights.size() == spec.layers.size() && biases.size() == spec.layers.size(),
-          "one weight matrix and one bias vector per layer");
+  require_count(weights.size(), "weights", spec.depth());
+  require_count(biases.size(), "biases", spec.depth());
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     LayerParameters& theta = parameters.layers[i];
-    const Panel w = panel_from_array(weights[i].cast<FloatArray>());
-    const Floats b = floats_from_array(biases[i].cast<FloatArray>());
-    require(w.rows() == theta.weights.rows() && w.columns() == theta.weights.columns() &&
-                std::ssize(b) == w.columns(),
-            "layer " + std::to_string(i + 1) + ": parameters do not fit the network");
-    theta.weights = w;
-    std::copy(b.begin(), b.end(), theta.bias.begin());
+    const std::string layer = " of layer " + std::to_string(i + 1);
+    const auto w = array_from<FloatArray>(weights[i], "weights" + layer);
+    const auto b = array_from<FloatArray>(biases[i], "biases" + layer);
+    require_shape(w, "weights" + layer, {theta.weights.rows(), theta.weights.columns()});
+    require_shape(b, "biases" + layer, {theta.weights.columns()});
+    theta.weights = panel_from_array(w, "weights");
+    std::copy_n(b.data(), b.size(), theta.bias.begin());
   }
   return parameters;
 }
 
-Panel panel_from_array(const FloatArray& array) {
-  require(array.ndim() == 2, "a two-dimensional array is needed");
+namespace {
+
+std::string shape_text(std::span<const Index> shape) {
+  if (shape.empty()) return "a single number";
+  std::string text;
+  for (Index size : shape)
+    text += (text.empty() ? "" : " x ") + (size == kAny ? "any" : std::to_string(size));
+  return text;
+}
+
+std::span<const Index> shape_of(const py::array& array) {
+  return {array.shape(), static_cast<std::size_t>(array.ndim())};
+}
+
+}  // namespace
+
+void require_shape(const py::array& array, const std::string& name,
+                   const std::vector<Index>& shape) {
+  const auto fits = [](Index given, Index wanted) { return wanted == kAny || given == wanted; };
+  require(
+      std::ranges::equal(shape_of(array), shape, fits),
+      name + " needs an array of " + shape_text(shape) + ", not of " + shape_text(shape_of(array)));
+}
+
+void require_count(std::size_t count, const std::string& name, Index wanted) {
+  require(std::cmp_equal(count, wanted),
+          name + " needs " + std::to_string(wanted) + " entries, not " + std::to_string(count));
+}
+
+Panel panel_from_array(const FloatArray& array, const std::string& name) {
+  require_shape(array, name, {kAny, kAny});
   Panel panel(array.shape(0), array.shape(1));
   for (Index i = 0; i < panel.rows(); ++i)
     std::copy_n(array.data() + i * panel.columns(), panel.columns(), panel.row(i).begin());
   return panel;
 }
 
-Floats floats_from_array(const FloatArray& array) {
-  require(array.ndim() == 1, "a one-dimensional array is needed");
+Floats floats_from_array(const FloatArray& array, const std::string& name) {
+  require_shape(array, name, {kAny});
   return Floats(array.data(), array.data() + array.size());
 }
 
-std::vector<Index> indices_from_array(const IndexArray& array) {
-  require(array.ndim() == 1, "a one-dimensional array is needed");
+std::vector<Index> indices_from_array(const IndexArray& array, const std::string& name) {
+  require_shape(array, name, {kAny});
   return std::vector<Index>(array.data(), array.data() + array.size());
-}
-
-std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data) {
-  std::vector<Index> columns = indices_from_array(array);
-  for (Index column : columns)
-    require(column >= 0 && column < data.columns(), "a covariate does not exist");
-  return columns;
-}
-
-std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data) {
-  std::vector<Index> rows = indices_from_array(array);
-  for (Index row : rows) require(row >= 0 && row < data.rows(), "a row does not exist");
-  return rows;
 }
 
 namespace {
 
-std::string shape_text(std::span<const Index> shape) {
-  std::string text;
-  for (Index size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
+std::vector<Index> numbers_below(Index end, const IndexArray& array, const std::string& name,
+                                 const std::string& what) {
+  std::vector<Index> numbers = indices_from_array(array, name);
+  for (Index k : numbers)
+    require(k >= 0 && k < end, name + ": " + what + " " + std::to_string(k) + " does not exist");
+  return numbers;
 }
 
 }  // namespace
 
+std::vector<Index> columns_from_array(const IndexArray& array, const std::string& name,
+                                      const Dataset& data) {
+  return numbers_below(data.columns(), array, name, "covariate");
+}
+
+std::vector<Index> rows_from_array(const IndexArray& array, const std::string& name,
+                                   const Dataset& data) {
+  return numbers_below(data.rows(), array, name, "row");
+}
+
+void require_gaps_of(const Dataset& data, const Gaps& gaps, const std::string& name) {
+  require(gaps.rows() == data.rows(), name + " needs the gaps of " + std::to_string(data.rows()) +
+                                          " rows, not of " + std::to_string(gaps.rows()));
+  const auto exists = [&](Index column) { return column < data.columns(); };
+  require(std::ranges::all_of(gaps.column, exists),
+          name + " has gaps in columns that do not exist");
+}
+
 Columns offset_view(const std::optional<FloatArray>& offset, const std::vector<Index>& shape) {
   if (!offset) return {};
-  const std::span<const Index> given(offset->shape(), static_cast<std::size_t>(offset->ndim()));
-  require(std::ranges::equal(given, shape),
-          "offsets are needed for every row and visible unit: an array of " + shape_text(shape) +
-              ", not of " + shape_text(given));
+  require_shape(*offset, "offset", shape);
   return {.data = offset->data(), .width = shape.back()};
 }
 
@@ -118,79 +152,83 @@ FloatArray array_from_bias(const LayerParameters& theta) {
 
 namespace {
 
-bool is_double(const py::array& x) {
+bool is_double(const py::array& x, const std::string& name) {
   const bool wide = py::isinstance<py::array_t<double>>(x);
-  require(wide || py::isinstance<py::array_t<float>>(x),
-          "the covariates must be float32 or float64");
+  require(wide || py::isinstance<py::array_t<float>>(x), name + " must be float32 or float64");
   return wide;
 }
 
-std::span<const double> view(const DoubleArray& values, Index columns) {
-  require(values.size() == columns, "one center and one scale per covariate");
+std::span<const double> view(const DoubleArray& values, const std::string& name, Index columns) {
+  require_shape(values, name, {columns});
   return {values.data(), static_cast<std::size_t>(values.size())};
 }
 
 // A view of a float32 or float64 matrix with any strides; keeps nothing alive.
 Source source_from_array(const py::array& x, const DoubleArray& center,
                          const DoubleArray& inverse_scale, double limit) {
-  require(x.ndim() == 2, "the covariates must be a two-dimensional array");
+  require_shape(x, "x", {kAny, kAny});
   return {.data = x.data(),
-          .is_double = is_double(x),
+          .is_double = is_double(x, "x"),
           .rows = x.shape(0),
           .columns = x.shape(1),
           .row_stride = x.strides(0),
           .column_stride = x.strides(1),
-          .center = view(center, x.shape(1)),
-          .inverse_scale = view(inverse_scale, x.shape(1)),
+          .center = view(center, "center", x.shape(1)),
+          .inverse_scale = view(inverse_scale, "inverse_scale", x.shape(1)),
           .limit = limit};
 }
 
-bool is_contiguous(const py::array& x) {
-  return x.ndim() == 1 && (x.flags() & py::array::c_style) != 0;
+// Read as they stand: in one piece, and where numbers of their kind may stand.
+void require_vector(const py::array& x, const std::string& name) {
+  require_shape(x, name, {kAny});
+  const int wanted = int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_};
+  require((x.flags() & wanted) == wanted, name + " must be contiguous");
 }
 
 // The same for the three arrays of a compressed matrix.
 Compressed source_from_arrays(const py::array& values, const py::array& row_index,
                               const py::array& first_entry, Index rows, const DoubleArray& center,
                               const DoubleArray& inverse_scale, double limit) {
-  require(is_contiguous(values) && is_contiguous(row_index) && is_contiguous(first_entry),
-          "a sparse matrix has contiguous arrays");
+  require_vector(values, "values");
+  require_vector(row_index, "row_index");
+  require_vector(first_entry, "first_entry");
   const bool wide = py::isinstance<py::array_t<std::int64_t>>(row_index);
   require(wide ? py::isinstance<py::array_t<std::int64_t>>(first_entry)
                : py::isinstance<py::array_t<std::int32_t>>(row_index) &&
                      py::isinstance<py::array_t<std::int32_t>>(first_entry),
-          "indices of a sparse matrix must be int32 or int64");
-  require(first_entry.size() >= 1 && row_index.size() == values.size(),
-          "a sparse matrix has one row per stored entry");
+          "row_index and first_entry must both be int32 or both int64");
+  require(first_entry.size() >= 1, "first_entry needs at least one entry");
+  require(rows >= 0, "rows must not be negative");
+  require_shape(row_index, "row_index", {values.size()});
   const Index columns = first_entry.size() - 1;
   const Compressed source{.values = values.data(),
-                          .is_double = is_double(values),
+                          .is_double = is_double(values, "values"),
                           .row_index = row_index.data(),
                           .first_entry = first_entry.data(),
                           .is_wide = wide,
                           .rows = rows,
                           .columns = columns,
-                          .center = view(center, columns),
-                          .inverse_scale = view(inverse_scale, columns),
+                          .center = view(center, "center", columns),
+                          .inverse_scale = view(inverse_scale, "inverse_scale", columns),
                           .limit = limit};
-  require(source.first(columns) == values.size(), "a sparse matrix ends with its last entry");
+  require(source.first(columns) == values.size(),
+          "first_entry of a sparse matrix ends with the number of its entries");
   return source;
 }
 
 }  // namespace
 
-PyDataset::PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
+PyDataset::PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double most,
                      std::size_t pack_bytes)
     : kept{x, center, inverse_scale},
-      limit(limit),
-      data(source_from_array(x, center, inverse_scale, limit), pack_bytes) {}
+      limit(most),
+      data(source_from_array(x, center, inverse_scale, most), pack_bytes) {}
 
 PyDataset::PyDataset(py::array values, py::array row_index, py::array first_entry, Index rows,
-                     DoubleArray center, DoubleArray inverse_scale, double limit)
+                     DoubleArray center, DoubleArray inverse_scale, double most)
     : kept{values, row_index, first_entry, center, inverse_scale},
-      limit(limit),
-      data(source_from_arrays(values, row_index, first_entry, rows, center, inverse_scale, limit)) {
-}
+      limit(most),
+      data(source_from_arrays(values, row_index, first_entry, rows, center, inverse_scale, most)) {}
 
 PyDataset::PyDataset(const PyDataset& base, Dataset completed)
     : kept(base.kept), limit(base.limit), is_completed(true), data(std::move(completed)) {}

@@ -5,6 +5,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,17 +71,45 @@ T from_python(py::handle object) {
   }
 }
 
+// How many threads to work on: any whole number of Python's, held to what an int holds.
+struct ThreadCount {
+  int value = 1;
+  operator int() const { return value; }
+};
+
+// What follows takes the name of the argument, which is what an InvalidArgument begins with.
+//
+// Of any length along a dimension of the shape that is -1.
+constexpr Index kAny = -1;
+void require_shape(const py::array& array, const std::string& name,
+                   const std::vector<Index>& shape);
+void require_count(std::size_t count, const std::string& name, Index wanted);
+
+// An entry of a list, or an attribute, that must be an array.
+template <class Array>
+Array array_from(py::handle object, const std::string& name) {
+  Array array = Array::ensure(object);
+  require(static_cast<bool>(array), name + " needs an array of numbers of the kernel's type");
+  return array;
+}
+
 NetworkSpec network_from_python(py::handle network);
+// Of the arguments `weights` and `biases`.
 Parameters parameters_from_python(const NetworkSpec& spec, const py::list& weights,
                                   const py::list& biases);
 
-Panel panel_from_array(const FloatArray& array);
-Floats floats_from_array(const FloatArray& array);
-std::vector<Index> indices_from_array(const IndexArray& array);
+Panel panel_from_array(const FloatArray& array, const std::string& name);
+Floats floats_from_array(const FloatArray& array, const std::string& name);
+std::vector<Index> indices_from_array(const IndexArray& array, const std::string& name);
 // Numbers of covariates, or of rows, each of which must exist.
-std::vector<Index> columns_from_array(const IndexArray& array, const Dataset& data);
-std::vector<Index> rows_from_array(const IndexArray& array, const Dataset& data);
-// A view of offsets of visible units, which must have this shape; of none: no columns.
+std::vector<Index> columns_from_array(const IndexArray& array, const std::string& name,
+                                      const Dataset& data);
+std::vector<Index> rows_from_array(const IndexArray& array, const std::string& name,
+                                   const Dataset& data);
+// Throws unless every row of the data has its gaps listed, in columns that there are.
+void require_gaps_of(const Dataset& data, const Gaps& gaps, const std::string& name);
+// A view of the argument `offset`, of visible units, which must have this shape; of none: no
+// columns.
 Columns offset_view(const std::optional<FloatArray>& offset, const std::vector<Index>& shape);
 FloatArray array_from_panel(const Panel& panel);
 FloatArray array_from_floats(std::span<const float> values);
@@ -95,12 +125,26 @@ struct PyDataset {
   Dataset data;
 
   // Of a matrix with any strides.
-  PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double limit,
+  PyDataset(py::array x, DoubleArray center, DoubleArray inverse_scale, double most,
             std::size_t pack_bytes);
   // Of the arrays of a compressed matrix (CSC) of so many rows.
   PyDataset(py::array values, py::array row_index, py::array first_entry, Index rows,
-            DoubleArray center, DoubleArray inverse_scale, double limit);
+            DoubleArray center, DoubleArray inverse_scale, double most);
   PyDataset(const PyDataset& base, Dataset completed);
 };
 
 }  // namespace cstonet
+
+template <>
+struct pybind11::detail::type_caster<cstonet::ThreadCount> {
+  PYBIND11_TYPE_CASTER(cstonet::ThreadCount, const_name("int"));
+
+  bool load(handle source, bool) {
+    if (!PyIndex_Check(source.ptr())) return false;
+    const Py_ssize_t number = PyNumber_AsSsize_t(source.ptr(), nullptr);  // the nearest it can be
+    if (number == -1 && PyErr_Occurred()) throw error_already_set();
+    value.value =
+        static_cast<int>(std::clamp<Py_ssize_t>(number, 1, std::numeric_limits<int>::max()));
+    return true;
+  }
+};

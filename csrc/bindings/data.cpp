@@ -14,16 +14,16 @@ namespace cstonet {
 namespace {
 
 FloatArray gather(const PyDataset& dataset, const IndexArray& rows, const IndexArray& columns) {
-  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
-  const std::vector<Index> subset = columns_from_array(columns, dataset.data);
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", dataset.data);
+  const std::vector<Index> subset = columns_from_array(columns, "columns", dataset.data);
   Panel out(std::ssize(wanted), std::ssize(subset));
   dataset.data.gather(wanted, subset, out);
   return array_from_panel(out);
 }
 
-DoubleArray square_sums_of(const PyDataset& dataset, const IndexArray& rows, int threads,
+DoubleArray square_sums_of(const PyDataset& dataset, const IndexArray& rows, ThreadCount threads,
                            const py::object& progress) {
-  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", dataset.data);
   std::vector<double> sums;
   Hooks hooks;
   run_released(hooks, progress, [&] { sums = square_sums(dataset.data, wanted, threads, hooks); });
@@ -39,27 +39,31 @@ struct ScoreCall {
   std::vector<double> mean_squares;
   bool with_squares;
   PyProducts made;
-  int threads;
+  ThreadCount threads;
   std::vector<Index> others;
   std::optional<Panel> slopes;
 
   ScoreCall(const PyDataset& data, const IndexArray& listed_rows, const py::object& products,
             const std::optional<DoubleArray>& squares, const std::optional<IndexArray>& listed,
-            int count, const py::object& explained)
+            ThreadCount count, const py::object& explained)
       : dataset(data),
-        rows(rows_from_array(listed_rows, data.data)),
+        rows(rows_from_array(listed_rows, "rows", data.data)),
         covariates(data.data.columns()),
         with_squares(squares.has_value()),
         made(products_from_python(products)),
         threads(count) {
     std::iota(covariates.begin(), covariates.end(), Index{0});
-    if (listed) covariates = columns_from_array(*listed, data.data);
+    if (listed) covariates = columns_from_array(*listed, "covariates", data.data);
     if (!explained.is_none()) {
-      others = columns_from_array(explained.attr("others").cast<IndexArray>(), data.data);
-      slopes = panel_from_array(explained.attr("slopes").cast<FloatArray>());
+      others = columns_from_array(array_from<IndexArray>(explained.attr("others"), "others"),
+                                  "others", data.data);
+      const auto given = array_from<FloatArray>(explained.attr("slopes"), "slopes");
+      require_shape(given, "slopes", {std::ssize(others) + 1, std::ssize(covariates)});
+      slopes = panel_from_array(given, "slopes");
     }
+    require(std::ssize(rows) == made.products.rows, "residuals needs a row for each of rows");
     if (!squares) return;
-    require(squares->size() == data.data.columns(), "one mean square per covariate");
+    require_shape(*squares, "mean_squares", {data.data.columns()});
     for (Index j : covariates) mean_squares.push_back(squares->data()[j]);
   }
   Index features() const { return with_squares ? 2 : 1; }
@@ -95,7 +99,7 @@ struct ScoreCall {
 
 py::object score_sums_of(const PyDataset& dataset, const IndexArray& rows,
                          const py::object& products, const std::optional<DoubleArray>& mean_squares,
-                         const std::optional<IndexArray>& covariates, int threads,
+                         const std::optional<IndexArray>& covariates, ThreadCount threads,
                          const py::object& progress, const py::object& explained) {
   const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
   const Index q = std::ssize(call.covariates), size = q * call.directions();
@@ -131,7 +135,7 @@ py::tuple rebuilt(const py::object& self) {
 py::object score_statistics(const PyDataset& dataset, const IndexArray& rows,
                             const py::object& products,
                             const std::optional<DoubleArray>& mean_squares,
-                            const std::optional<IndexArray>& covariates, int threads,
+                            const std::optional<IndexArray>& covariates, ThreadCount threads,
                             const py::object& progress, const py::object& explained) {
   const ScoreCall call(dataset, rows, products, mean_squares, covariates, threads, explained);
   const Index q = std::ssize(call.covariates);

@@ -11,7 +11,7 @@ namespace cstonet {
 namespace {
 
 Gaps gaps_from_arrays(const IndexArray& first, const IndexArray& column, Index columns) {
-  Gaps gaps{indices_from_array(first), indices_from_array(column)};
+  Gaps gaps{indices_from_array(first, "first"), indices_from_array(column, "column")};
   gaps.validate(columns);
   return gaps;
 }
@@ -20,15 +20,17 @@ Candidates candidates_from_arrays(const IndexArray& first, const IndexArray& col
                                   const FloatArray& values, const FloatArray& log_weight) {
   Candidates candidates;
   candidates.gaps = gaps_from_arrays(first, column, columns);
-  candidates.values = panel_from_array(values);
-  candidates.log_weight = panel_from_array(log_weight);
+  candidates.values = panel_from_array(values, "values");
+  candidates.log_weight = panel_from_array(log_weight, "log_weight");
   candidates.draws = candidates.values.columns();
   candidates.prepare(columns);
   return candidates;
 }
 
 PyDataset completed(const PyDataset& base, std::shared_ptr<Gaps> gaps, const FloatArray& values) {
-  return PyDataset(base, base.data.completed(std::move(gaps), floats_from_array(values)));
+  require_shape(values, "values", {gaps->entries()});
+  require_gaps_of(base.data, *gaps, "gaps");
+  return PyDataset(base, base.data.completed(std::move(gaps), floats_from_array(values, "values")));
 }
 
 struct LikelihoodCall {
@@ -39,7 +41,7 @@ struct LikelihoodCall {
   const Candidates* candidates = nullptr;
   FloatArray visible;
   std::vector<double> variances;
-  int threads = 1;
+  ThreadCount threads;
   std::optional<FloatArray> offset;
 };
 
@@ -47,13 +49,12 @@ FloatArray log_likelihood(const LikelihoodCall& call) {
   const NetworkSpec spec = network_from_python(call.network);
   const Parameters parameters = parameters_from_python(spec, call.weights, call.biases);
   const Dataset& data = call.data->data;
-  const std::vector<Index> columns = columns_from_array(call.inputs, data);
-  const Panel values = panel_from_array(call.visible);
-  require(std::ssize(columns) == spec.inputs, "one covariate per network input");
-  require(call.candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
-  require(values.rows() == data.rows() && values.columns() == spec.visible_columns(),
-          "one row per observation and one column per visible unit");
-  require(call.variances.size() == visible_blocks(spec).size(), "one variance per visible block");
+  require_shape(call.inputs, "inputs", {spec.inputs});
+  const std::vector<Index> columns = columns_from_array(call.inputs, "inputs", data);
+  require_shape(call.visible, "visible", {data.rows(), spec.visible_columns()});
+  const Panel values = panel_from_array(call.visible, "visible");
+  require_gaps_of(data, call.candidates->gaps, "candidates");
+  require_count(call.variances.size(), "variances", std::ssize(visible_blocks(spec)));
   const Columns offset = offset_view(call.offset, {data.rows(), spec.visible_columns()});
   const Model model{.spec = spec, .parameters = parameters, .variances = call.variances};
   Panel out;

@@ -4,7 +4,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <exception>
 #include <utility>
 
 #include "core/hooks.hpp"
@@ -14,25 +13,14 @@ namespace py = pybind11;
 
 template <class Work>
 void run_released(Hooks& hooks, const py::object& progress, Work&& work) {
-  std::exception_ptr raised;  // what a signal handler or the callback raised
   hooks.poll = [&](long epochs) {
     const py::gil_scoped_acquire gil;
-    try {
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      if (!progress.is_none()) progress(epochs);
-      return false;
-    } catch (...) {
-      raised = std::current_exception();
-      return true;
-    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (!progress.is_none()) progress(epochs);
+    return false;
   };
-  try {
-    const py::gil_scoped_release release;
-    std::forward<Work>(work)();
-  } catch (const Interrupted&) {
-    if (raised) std::rethrow_exception(raised);
-    throw;
-  }
+  const py::gil_scoped_release release;
+  std::forward<Work>(work)();
 }
 
 }  // namespace cstonet

@@ -9,8 +9,8 @@
 namespace cstonet {
 namespace {
 
-Columns columns_view(const FloatArray& array, Index rows) {
-  require(array.ndim() == 2 && array.shape(0) == rows, "one row of every array per row");
+Columns columns_view(const FloatArray& array, const std::string& name, Index rows) {
+  require_shape(array, name, {rows, kAny});
   return {.data = array.data(), .width = array.shape(1)};
 }
 
@@ -18,38 +18,39 @@ SlopeNetwork network_of(py::handle net) {
   NetworkSpec spec = network_from_python(net.attr("spec"));
   Parameters parameters =
       parameters_from_python(spec, py::list(net.attr("weights")), py::list(net.attr("biases")));
-  return {.spec = std::move(spec),
-          .parameters = std::move(parameters),
-          .inputs = indices_from_array(net.attr("inputs").cast<IndexArray>())};
+  return {
+      .spec = std::move(spec),
+      .parameters = std::move(parameters),
+      .inputs = indices_from_array(array_from<IndexArray>(net.attr("inputs"), "inputs"), "inputs")};
 }
 
 }  // namespace
 
 PyProducts products_from_python(py::handle described) {
-  const auto residuals = described.attr("residuals").cast<FloatArray>();
-  const auto given = described.attr("given").cast<FloatArray>();
-  const auto treatment = described.attr("treatment").cast<FloatArray>();
+  const auto residuals = array_from<FloatArray>(described.attr("residuals"), "residuals");
+  const auto given = array_from<FloatArray>(described.attr("given"), "given");
+  const auto treatment = array_from<FloatArray>(described.attr("treatment"), "treatment");
   const py::object network = described.attr("network");
-  const auto table = described.attr("table").cast<IndexArray>();
-  const auto scale = described.attr("scale").cast<FloatArray>();
-  require(residuals.ndim() == 2, "residuals have a row per row and a column per predictor");
-  require(table.ndim() == 2 && table.shape(1) == 3 && scale.size() == table.shape(0),
-          "a direction has a predictor, a kind, a number and a scale");
+  const auto table = array_from<IndexArray>(described.attr("table"), "table");
+  const auto scale = array_from<FloatArray>(described.attr("scale"), "scale");
+  require_shape(residuals, "residuals", {kAny, kAny});
+  require_shape(table, "table", {kAny, 3});  // predictor, kind, number
+  require_shape(scale, "scale", {table.shape(0)});
   PyProducts made{.residuals = residuals, .given = given, .treatment = treatment, .products = {}};
   Products& products = made.products;
   products.rows = residuals.shape(0);
-  products.residuals = columns_view(residuals, products.rows);
-  products.given = columns_view(given, products.rows);
+  products.residuals = columns_view(residuals, "residuals", products.rows);
+  products.given = columns_view(given, "given", products.rows);
   if (!network.is_none()) {
     products.network = network_of(network);
-    products.treatment = columns_view(treatment, products.rows);
+    products.treatment = columns_view(treatment, "treatment", products.rows);
     require(products.treatment.width <= products.network->spec.visible_columns(),
-            "the network has fewer visible units than there are treatments");
+            "treatment has more columns than the network has visible units");
   }
   for (Index k = 0; k < table.shape(0); ++k) {
     const Index kind = table.at(k, 1);
     require(kind >= 0 && kind <= static_cast<Index>(DirectionKind::member),
-            "there is no such kind of direction");
+            "table: there is no such kind of direction");
     products.directions.push_back({.predictor = table.at(k, 0),
                                    .kind = static_cast<DirectionKind>(kind),
                                    .which = table.at(k, 2),
@@ -61,10 +62,10 @@ PyProducts products_from_python(py::handle described) {
 namespace {
 
 DoubleArray moments(const py::object& described, const PyDataset& dataset, const IndexArray& rows,
-                    int threads) {
+                    ThreadCount threads) {
   const PyProducts made = products_from_python(described);
-  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
-  require(std::ssize(wanted) == made.products.rows, "one row of products per row");
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", dataset.data);
+  require_shape(rows, "rows", {made.products.rows});
   std::vector<Moments> all;
   Hooks hooks;
   run_released(hooks, py::none(),
@@ -78,10 +79,10 @@ DoubleArray moments(const py::object& described, const PyDataset& dataset, const
 }
 
 FloatArray values(const py::object& described, const PyDataset& dataset, const IndexArray& rows,
-                  int threads) {
+                  ThreadCount threads) {
   const PyProducts made = products_from_python(described);
-  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
-  require(std::ssize(wanted) == made.products.rows, "one row of products per row");
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", dataset.data);
+  require_shape(rows, "rows", {made.products.rows});
   FloatArray out({std::ssize(wanted), made.products.size()});
   const std::span<float> to(out.mutable_data(), static_cast<std::size_t>(out.size()));
   Hooks hooks;

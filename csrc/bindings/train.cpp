@@ -77,13 +77,14 @@ DoubleArray trace_array(const TaskResult& result) {
 std::vector<Panel> structure_from_python(const NetworkSpec& spec, const py::object& structure) {
   std::vector<Panel> allowed;
   if (structure.is_none()) return allowed;
-  for (py::handle item : structure) allowed.push_back(panel_from_array(item.cast<FloatArray>()));
-  require(std::ssize(allowed) == spec.depth(), "one structure matrix per layer");
+  for (py::handle item : structure)
+    allowed.push_back(panel_from_array(array_from<FloatArray>(item, "structure"), "structure"));
+  require_count(allowed.size(), "structure", spec.depth());
   const Parameters shapes(spec);
   for (std::size_t i = 0; i < allowed.size(); ++i)
     require(allowed[i].rows() == shapes.layers[i].weights.rows() &&
                 allowed[i].columns() == shapes.layers[i].weights.columns(),
-            "layer " + std::to_string(i + 1) + ": the structure does not fit the network");
+            "structure of layer " + std::to_string(i + 1) + " does not fit the network");
   return allowed;
 }
 
@@ -94,7 +95,7 @@ struct TrainCall {
   FloatArray visible, row_weight;
   py::list tasks;  // of (fold, start, rows to fit, rows to validate)
   std::uint64_t seed = 0;
-  int threads = 1;
+  ThreadCount threads;
   py::object progress, structure;
   const Candidates* candidates = nullptr;
   const TaskResult* previous = nullptr;
@@ -105,12 +106,13 @@ struct TrainCall {
 };
 
 void check_options(const TrainingOptions& options, const NetworkSpec& spec) {
-  require(std::ssize(options.sampler.variance) == spec.hidden_layers(),
-          "one latent variance per hidden layer");
-  for (const StageOptions& stage : options.stages)
-    require(
-        std::ssize(stage.rate) == spec.depth() && std::ssize(stage.step) == spec.hidden_layers(),
-        "one rate per layer and one step per hidden layer");
+  require(options.batch_size > 0 && options.epoch_rows > 0,
+          "options: batch_size and epoch_rows must be positive");
+  require_count(options.sampler.variance.size(), "options.sampler.variance", spec.hidden_layers());
+  for (const StageOptions& stage : options.stages) {
+    require_count(stage.rate.size(), "options.stages: rate", spec.depth());
+    require_count(stage.step.size(), "options.stages: step", spec.hidden_layers());
+  }
 }
 
 // A network that training goes on from must have the same layers, on whatever inputs.
@@ -118,14 +120,14 @@ void check_previous(const TaskResult& previous, const std::vector<Index>& carrie
                     const NetworkSpec& spec) {
   const auto known = [&](Index k) { return k >= -1 && k < std::ssize(previous.inputs); };
   require(std::ssize(carried) == spec.inputs && std::ranges::all_of(carried, known),
-          "one input of the previous network, or -1, per input of this one");
+          "carried needs an input of the previous network, or -1, per input of this one");
   const Parameters shapes(spec);
   require(previous.failure.empty() && previous.parameters.layers.size() == shapes.layers.size(),
-          "the previous network was not trained, or has another depth");
+          "previous: the network was not trained, or has another depth");
   for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
     const Panel &theirs = previous.parameters.layers[i].weights, &ours = shapes.layers[i].weights;
     require(theirs.columns() == ours.columns() && (i == 0 || theirs.rows() == ours.rows()),
-            "layer " + std::to_string(i + 1) + ": the previous network has other units");
+            "previous: the network has other units in layer " + std::to_string(i + 1));
   }
 }
 
@@ -133,11 +135,15 @@ std::vector<Task> tasks_from_python(const py::list& tasks, const Dataset& data) 
   std::vector<Task> work;
   for (py::handle item : tasks) {
     const auto t = item.cast<py::tuple>();
+    require_count(t.size(), "tasks: each", 4);
+    const auto rows = [&](std::size_t k) {
+      return rows_from_array(array_from<IndexArray>(t[k], "tasks"), "tasks", data);
+    };
     work.push_back({.fold = t[0].cast<Index>(),
                     .start = t[1].cast<Index>(),
-                    .fit_rows = rows_from_array(t[2].cast<IndexArray>(), data),
-                    .validation_rows = rows_from_array(t[3].cast<IndexArray>(), data)});
-    require(!work.back().fit_rows.empty(), "a task has no rows");
+                    .fit_rows = rows(2),
+                    .validation_rows = rows(3)});
+    require(!work.back().fit_rows.empty(), "tasks: one has no rows");
   }
   return work;
 }
@@ -147,17 +153,13 @@ std::vector<TaskResult> train(const TrainCall& call) {
   const auto options = from_python<TrainingOptions>(call.options);
   check_options(options, spec);
   const Dataset& data = call.data->data;
-  const std::vector<Index> inputs = columns_from_array(call.inputs, data);
-  require(std::ssize(inputs) == spec.inputs, "one covariate per network input");
-  require(call.visible.ndim() == 2 && call.visible.shape(0) == data.rows() &&
-              call.visible.shape(1) == spec.visible_columns(),
-          "one row per observation and one column per visible unit");
-  require(call.row_weight.ndim() == 1 && call.row_weight.size() == data.rows(),
-          "one weight per row");
-  const std::vector<Index> carried = indices_from_array(call.carried);
+  require_shape(call.inputs, "inputs", {spec.inputs});
+  const std::vector<Index> inputs = columns_from_array(call.inputs, "inputs", data);
+  require_shape(call.visible, "visible", {data.rows(), spec.visible_columns()});
+  require_shape(call.row_weight, "row_weight", {data.rows()});
+  const std::vector<Index> carried = indices_from_array(call.carried, "carried");
   if (call.previous) check_previous(*call.previous, carried, spec);
-  if (call.candidates)
-    require(call.candidates->gaps.rows() == data.rows(), "candidates list the gaps of every row");
+  if (call.candidates) require_gaps_of(data, call.candidates->gaps, "candidates");
   const std::vector<Task> tasks = tasks_from_python(call.tasks, data);
   const std::vector<Panel> structure = structure_from_python(spec, call.structure);
   const Problem problem{
@@ -187,15 +189,17 @@ std::vector<TaskResult> train(const TrainCall& call) {
 py::array_t<float> predict_means(py::object network, const py::list& weights,
                                  const py::list& biases, const IndexArray& inputs,
                                  const PyDataset& dataset, const IndexArray& rows,
-                                 const FloatArray& clamp, int threads,
+                                 const FloatArray& clamp, ThreadCount threads,
                                  const std::optional<FloatArray>& offset) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
   const Dataset& data = dataset.data;
-  const std::vector<Index> columns = columns_from_array(inputs, data);
-  const std::vector<Index> wanted = rows_from_array(rows, data);
-  const Panel settings = panel_from_array(clamp);
+  require_shape(inputs, "inputs", {spec.inputs});
+  const std::vector<Index> columns = columns_from_array(inputs, "inputs", data);
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", data);
   const Index n = std::ssize(wanted), units = spec.visible_columns();
+  require_shape(clamp, "clamp", {kAny, units});
+  const Panel settings = panel_from_array(clamp, "clamp");
   const Columns known = offset_view(offset, {settings.rows(), n, units});
 
   std::vector<Panel> out;
@@ -213,13 +217,16 @@ py::array_t<float> predict_means(py::object network, const py::list& weights,
 FloatArray predict_received_means(py::object network, const py::list& weights,
                                   const py::list& biases, const IndexArray& inputs,
                                   const PyDataset& dataset, const IndexArray& rows,
-                                  const FloatArray& received, int threads,
+                                  const FloatArray& received, ThreadCount threads,
                                   const std::optional<FloatArray>& offset) {
   const NetworkSpec spec = network_from_python(network);
   const Parameters parameters = parameters_from_python(spec, weights, biases);
-  const std::vector<Index> columns = columns_from_array(inputs, dataset.data);
-  const std::vector<Index> wanted = rows_from_array(rows, dataset.data);
-  require(received.ndim() == 2 && received.shape(0) == std::ssize(wanted), "one treatment per row");
+  require_shape(inputs, "inputs", {spec.inputs});
+  const std::vector<Index> columns = columns_from_array(inputs, "inputs", dataset.data);
+  const std::vector<Index> wanted = rows_from_array(rows, "rows", dataset.data);
+  require_shape(received, "received", {std::ssize(wanted), kAny});
+  require(received.shape(1) <= spec.visible_columns(),
+          "received has more columns than the network has visible units");
   FloatArray out({std::ssize(wanted), spec.visible_columns()});
   const std::span<float> to(out.mutable_data(), static_cast<std::size_t>(out.size()));
   const Columns treatment{.data = received.data(), .width = received.shape(1)};

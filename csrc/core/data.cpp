@@ -18,8 +18,9 @@ constexpr Index kTile = 64;
 void Gaps::validate(Index columns) const {
   require(!first.empty() && first.front() == 0 && first.back() == entries() &&
               std::ranges::is_sorted(first),
-          "gaps list their entries row by row");
-  for (Index c : column) require(c >= 0 && c < columns, "a gap is in a column that does not exist");
+          "first, which lists gaps row by row, must ascend from 0 to their number");
+  for (Index c : column)
+    require(c >= 0 && c < columns, "column, of gaps, names one that does not exist");
 }
 
 Dataset::Dataset(const Source& source, std::size_t pack_bytes)

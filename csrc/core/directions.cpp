@@ -39,20 +39,23 @@ void silence_visible(const LayerSpec& layer, Panel& signal) {
 
 void Products::validate(const Dataset& data) const {
   if (network) {
-    require(std::ssize(network->inputs) == network->spec.inputs, "one covariate per network input");
+    require(std::ssize(network->inputs) == network->spec.inputs,
+            "inputs needs one covariate per input of the network");
     for (Index input : network->inputs)
       require(input >= 0 && input < data.columns(),
-              "a network reads a covariate that is not there");
+              "inputs: the network reads a covariate that is not there");
   }
   const Index slopes =
       network ? network->spec.visible_columns() * network->spec.layers[0].units() : 0;
   for (const Direction& d : directions) {
-    require(d.predictor >= 0 && d.predictor < residuals.width, "a direction has no residual");
+    require(d.predictor >= 0 && d.predictor < residuals.width,
+            "table: a direction has no residual");
     const Index most = d.kind == DirectionKind::one     ? 1
                        : d.kind == DirectionKind::given ? given.width
                        : d.kind == DirectionKind::slope ? slopes
                                                         : data.columns();
-    require(d.which >= 0 && d.which < most, "a direction names something that does not exist");
+    require(d.which >= 0 && d.which < most,
+            "table: a direction names something that does not exist");
   }
 }
 

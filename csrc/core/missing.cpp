@@ -21,11 +21,11 @@ void Candidates::prepare(Index columns) {
     slot[i] = std::ssize(rows);
     rows.push_back(i);
   }
-  require(draws > 0, "a row with gaps needs candidates");
+  require(draws > 0, "values needs candidates, at least one for each gap");
   require(values.rows() == gaps.entries() && values.columns() == draws,
-          "one value per missing entry and candidate");
+          "values needs one per missing entry and candidate");
   require(log_weight.rows() == std::ssize(rows) && log_weight.columns() == draws,
-          "one weight per row with gaps and candidate");
+          "log_weight needs one per row with gaps and candidate");
 }
 
 CandidateInputs::CandidateInputs(std::span<const Index> inputs, Index columns)

@@ -27,15 +27,15 @@ struct Source {
   std::span<const double> inverse_scale;
   double limit;
 
-  // out(i, j) = the standardised value at rows[i] and column first + j, or columns[j].
-  void read_run(std::span<const Index> rows, Index first, Panel& out) const;
-  void read(std::span<const Index> rows, std::span<const Index> columns, Panel& out) const;
+  // out(i, j) = the standardised value at wanted[i] and column first + j, or listed[j].
+  void read_run(std::span<const Index> wanted, Index first, Panel& out) const;
+  void read(std::span<const Index> wanted, std::span<const Index> listed, Panel& out) const;
 
  private:
   // Rows that ascend, of columns each of which stands in one piece.
-  void read_by_columns(std::span<const Index> rows, Index first, Panel& out) const;
+  void read_by_columns(std::span<const Index> wanted, Index first, Panel& out) const;
   template <class T>
-  void read_columns(std::span<const Index> rows, Index first, std::span<const Index> columns,
+  void read_columns(std::span<const Index> wanted, Index first, std::span<const Index> listed,
                     Panel& out) const;
 };
 
@@ -61,9 +61,9 @@ struct Compressed {
   }
   // Throws unless columns and rows are listed as said above.
   void validate() const;
-  void read(std::span<const Index> rows, std::span<const Index> columns, Panel& out) const;
+  void read(std::span<const Index> wanted, std::span<const Index> listed, Panel& out) const;
   // The first entry of a column at or below this row.
-  Index lower_bound(Index column, Index row) const;
+  Index lower_bound(Index column, Index wanted) const;
 
  private:
   Index index(const void* at, Index k) const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <span>
 #include <vector>
@@ -46,10 +47,13 @@ class Panel {
 
   // All zero afterwards.
   void reshape(Index rows, Index columns) {
+    const Index stride = padded(columns);
+    if (rows > std::numeric_limits<Index>::max() / std::max<Index>(stride, 1))
+      throw std::bad_alloc();
+    values_.assign(rows * stride, 0.0f);
     rows_ = rows;
     columns_ = columns;
-    stride_ = padded(columns);
-    values_.assign(rows * stride_, 0.0f);
+    stride_ = stride;
   }
   // Fewer or as many rows as allocated, contents kept: the last minibatch is shorter.
   void set_rows(Index rows) { rows_ = rows; }

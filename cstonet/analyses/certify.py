@@ -21,8 +21,9 @@ from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.errors import CStoNetError, NotAvailableError, NumericalError, OptionError
 from cstonet.reporting.certificate import Certificate
 from cstonet.reporting.inference import check_alpha, critical_values, half_widths
-from cstonet.settings.checks import is_real
+from cstonet.settings.checks import as_whole, is_real
 from cstonet.settings.options import LARGEST_SEED, check_seed
+from cstonet.shown import shown
 from cstonet.streams import Stream
 
 _FEWEST = 2  # draws that have a spread
@@ -184,9 +185,12 @@ def _notes(results: CausalResults) -> tuple[str, ...]:
 
 
 def _check_draws(draws: object) -> int:
-    if isinstance(draws, bool) or not hasattr(draws, "__index__") or draws.__index__() < _FEWEST:
-        raise OptionError(f"draws must be a whole number of at least {_FEWEST}; got {draws!r}.")
-    return int(draws.__index__())
+    wanted = as_whole(draws)
+    if wanted is None or wanted < _FEWEST:
+        raise OptionError(
+            f"draws must be a whole number of at least {_FEWEST}; got {shown(draws)}."
+        )
+    return wanted
 
 
 def _check_effects(effects: object) -> tuple[float, ...] | None:

@@ -9,9 +9,14 @@ from typing import Any
 import pandas as pd
 
 from cstonet.data.design import AnyDesign
+from cstonet.errors import OptionError
 from cstonet.reporting import exports
 from cstonet.reporting.inference import EffectInference
+from cstonet.settings.checks import as_whole
 from cstonet.settings.plan import Plan
+from cstonet.shown import shown
+
+_WIDEST = 100  # spaces before a line of JSON
 
 
 class Exported(EffectInference):
@@ -85,7 +90,12 @@ class Exported(EffectInference):
 
     def to_json(self, alpha: float = 0.05, *, indent: int | None = 2) -> str:
         """The same as JSON text; what is not a finite number is null."""
-        return exports.to_json(self.to_dict(alpha), indent)
+        spaces = None if indent is None else as_whole(indent)
+        if indent is not None and (spaces is None or not 0 <= spaces <= _WIDEST):
+            raise OptionError(
+                f"indent must be a whole number from 0 to {_WIDEST}, or None; got {shown(indent)}."
+            )
+        return exports.to_json(self.to_dict(alpha), spaces)
 
     def _facts(self) -> dict[str, Any]:
         """What `glance` says."""

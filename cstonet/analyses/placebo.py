@@ -22,12 +22,12 @@ from cstonet.crossfit.progress import progress_reporter
 from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.data.columns import listing
 from cstonet.data.design import AnyDesign
-from cstonet.data.leaks import check_no_outcome, copies_of
 from cstonet.data.matrix import Rows
 from cstonet.data.omission import named_covariates, terms_of
+from cstonet.data.other_units import copies_of
 from cstonet.data.treatment import Arms, Treatment
 from cstonet.data.variables import Vector, counted, may_be_counts, outcome_values
-from cstonet.errors import DataError, OptionError
+from cstonet.errors import OptionError, OutcomeLeakError
 from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.placebo import Checked, CheckKind, Placebo
 from cstonet.settings.options import check_seed
@@ -89,8 +89,8 @@ class PlaceboChecks(CausalResults):
             If the results do not know how they were made, as after loading them from a file.
         UnknownColumnError, ConstantOutcomeError, MissingValuesError, LengthMismatchError
             If `outcome` or `drop` names what is not there, or the outcome cannot be one.
-        DataError
-            If a covariate that is not made of the outcome's column equals the outcome.
+        OutcomeLeakError
+            If a covariate that is not made of the outcome's column holds the outcome.
         """
         check_alpha(alpha)
         if not isinstance(permute, bool):
@@ -275,14 +275,12 @@ def _reordered(treatment: Treatment, order: NDArray[np.int64]) -> Treatment:
 
 def _check_copies(design: AnyDesign, y: NDArray[np.float64], name: str) -> None:
     """Refuse an outcome that a covariate holds, in these units or in others."""
-    rows, own = Rows.counted(design.X, design.weights), counted(y, design.weights)
-    check_no_outcome(rows, design.covariates, own, name)
-    found = copies_of(own, rows)
+    found = copies_of(counted(y, design.weights), Rows.counted(design.X, design.weights))
     if found.size:
-        raise DataError(
-            f"The covariate {design.covariates[found[0]]!r} is the placebo outcome {name!r} in "
-            "other units, so that it would explain all of it. Fit without this covariate, and ask "
-            "that fit."
+        raise OutcomeLeakError(
+            f"The covariate {design.covariates[found[0]]!r} is the placebo outcome {name!r}, maybe "
+            "in other units, so that it would explain all of it. Fit without this covariate, and "
+            "ask that fit."
         )
 
 

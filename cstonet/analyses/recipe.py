@@ -11,6 +11,7 @@ from typing import Any
 from cstonet.analyses.base import AnyAnalysis
 from cstonet.analyses.identity import fit_identity
 from cstonet.analyses.results import CausalResults
+from cstonet.blas import one_thread
 from cstonet.crossfit.stopping import under_way
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
@@ -124,7 +125,7 @@ class Recipe:
         design.check_unchanged()
         plan = self.plan(design, seed)
         design.check_folds(plan.folds)
-        with under_way():
+        with under_way(), one_thread():
             with explained("training", sizes(design.X)):
                 design = design.of_its_own()
                 if checkpoint is None:

@@ -17,13 +17,14 @@ from cstonet.analyses.exported import Exported
 from cstonet.crossfit.fitted import NetworkSet
 from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import is_partitioned
-from cstonet.errors import NotAvailableError, NotOfThisFitError
+from cstonet.errors import DataError, NotAvailableError, NotOfThisFitError
 from cstonet.estimators import Effects
 from cstonet.places import as_path, check_place, write_text
 from cstonet.reporting.inference import check_alpha
 from cstonet.search.selection import Selection
 from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from cstonet.analyses.plots import Plots
@@ -408,5 +409,10 @@ class CausalResults(Exported, ABC):
             return self.design.index
         if isinstance(data, pd.DataFrame):
             return data.index
-        # A sparse matrix has no length.
-        return pd.RangeIndex(data.shape[0] if hasattr(data, "shape") else len(data))
+        try:
+            # A sparse matrix has no length.
+            return pd.RangeIndex(data.shape[0] if hasattr(data, "shape") else len(data))
+        except Exception:  # nothing that has rows
+            raise DataError(
+                f"data must be a frame or an array, with a row for each unit; got {shown(data)}."
+            ) from None

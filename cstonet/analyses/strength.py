@@ -29,6 +29,7 @@ from cstonet.crossfit.workforce import Workforce, thread_count
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.matrix import dense_part
 from cstonet.data.omission import terms_of
+from cstonet.data.units import Footing
 from cstonet.errors import OptionError
 from cstonet.estimators.nuisances import FloatArray, IntArray
 from cstonet.estimators.omitted_variables import Gains
@@ -251,9 +252,10 @@ class Yardsticks:
         chosen = np.array([j for places in terms.values() for j in places], dtype=np.int64)
         values = dense_part(X, rows, chosen).astype(np.float64)
         counted = weights[rows]
+        footing = Footing.of(values.min(axis=0), values.max(axis=0))
         return cls(
             rows=rows,
-            covariates=_standardised(values, counted),
+            covariates=_standardised(footing.seen(values), counted),
             columns=columns,
             treatment=treatment[rows],
             weights=counted,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
+import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from cstonet import __version__
 from cstonet.cli.demo import add_demo
@@ -13,9 +14,12 @@ from cstonet.cli.fitting import add_fit, add_plan
 from cstonet.cli.flags import Help
 from cstonet.cli.saved import add_predict, add_report
 from cstonet.cli.simulating import add_simulate
+from cstonet.cli.streams import drop_output, flush_output, open_streams, say
 from cstonet.errors import CStoNetError
 
 USAGE_ERROR = 2
+_NO_VALUE = re.compile(r"--[a-z-]+=--")
+_ENDLESS = re.compile(r"(\S{200})\S+")
 
 # Name, what it does in a line, and what adds its flags.
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -33,6 +37,15 @@ Each command has a --help of its own, with examples.
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and where to read more."""
+        _say_error(f"{message}. See {self.prog} --help.")
+        self.exit(USAGE_ERROR)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the return value is the exit code of the process.
 
@@ -46,24 +59,49 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         0: done; 2: wrong words or data. A fault of the program itself ends with a traceback and 1.
     """
-    chosen = build_parser().parse_args(arguments)
+    open_streams()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        chosen.command(chosen)
-        sys.stdout.flush()
-    except CStoNetError as error:
-        print(f"cstonet: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return USAGE_ERROR
+        try:
+            parser = build_parser()
+            for word in words:
+                if _NO_VALUE.fullmatch(word):  # argparse would make a list of it
+                    parser.error(f"{word[:-3]} needs a value")
+            chosen = parser.parse_args(words)
+            chosen.command(chosen)
+        finally:
+            flush_output()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
+        return 0
+    except CStoNetError as error:
+        _say_error(str(error))
+    except MemoryError:
+        _say_error("there is not enough memory. Use fewer rows or columns, or --n-jobs 1.")
     except OSError as error:
-        print(f"cstonet: error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return USAGE_ERROR
-    return 0
+        _say_error(_sentence(error))
+        drop_output()
+    else:
+        return 0
+    return USAGE_ERROR
+
+
+def _say_error(text: str) -> None:
+    """One line, in which no word is endless and every character can be printed."""
+    line = _ENDLESS.sub(r"\1…", " ".join(text.split()))
+    say(f"cstonet: error: {line.encode('utf-8', 'backslashreplace').decode('utf-8')}")
+
+
+def _sentence(error: OSError) -> str:
+    """What went wrong with which file; some errors name none, some give no reason."""
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    where = "input or output failed" if error.filename is None else str(error.filename)
+    return f"{where}: {reason}"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="cstonet",
         description="Causal effects with many covariates by a sparse stochastic neural network.",
         epilog=_EPILOG,

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from cstonet.analyses.registry import treatment_kinds
 from cstonet.cli.flags import Help, add_flag, is_flag, parameter_docs
-from cstonet.cli.reading import read_data
+from cstonet.cli.reading import check_header, read_data
 from cstonet.cli.writing import FORMATS, as_json, check_outputs, write_tables
+from cstonet.data.formula import formula_words
 from cstonet.data.raw import Missing
 from cstonet.data.variables import Family
+from cstonet.errors import FormulaError
 from cstonet.model import CausalStoNet
+from cstonet.places import write_text
 from cstonet.reporting.inference import check_alpha
 from cstonet.settings.options import FitOptions
 from cstonet.settings.presets import PRESETS
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 # Options that every reader of the help should see; the others are behind --help-all.
 _COMMON = ("estimand", "keep")
+# Characters of a formula in a file.
+_LONGEST_FORMULA = 1_000_000
 
 FIT_EXAMPLES = """\
 examples:
@@ -34,10 +39,16 @@ examples:
       effects by region, errors for rows of one village, a page to send around
   cstonet fit trial.parquet "y ~ treat | ." --missing mar --out table.tex --save fit.cst
       gaps in the covariates are imputed; a table for the paper; the fit for later
+  cstonet fit trial.csv "y ~ treat | ." --checkpoint night --save fit.cst
+      after Ctrl-C, or worse, the same command goes on with the folds that are finished
   zcat trial.csv.gz | cstonet fit - "y ~ treat | ." --json | jq .effects
       from one program to the next
+  cstonet fit trial.csv @formula.txt
+      the formula that a colleague sent, which can run nothing here
 
-Terms of a formula other than names of columns are Python code, which is run.
+Terms of a formula other than names of columns are Python code, which is run with your rights. With
+--safe, and if the formula comes from a file, they are limited to plain computations, which are not:
+interactions, C(), I() of arithmetic, log, exp, sqrt, ..., center, standardize, bs, cr, cc and te.
 
 exit codes: 0 done, 1 a fault of the program, 2 wrong words or data, 130 interrupted
 """
@@ -109,7 +120,10 @@ def _add_model(parser: argparse.ArgumentParser, everything: bool) -> None:
     parser.add_argument(
         "file", help="CSV, Parquet or Arrow file; - is standard input (CSV or Parquet)"
     )
-    parser.add_argument("formula", help='such as "y ~ treat | ." or "y ~ treat | x1 + C(region)"')
+    parser.add_argument(
+        "formula",
+        help='such as "y ~ treat | ." or "y ~ treat | x1 + C(region)"; or @FILE that holds it',
+    )
     parser.add_argument("--help-all", action=HelpAll)
     model, how = parameter_docs(CausalStoNet), parameter_docs(CausalStoNet.fit)
 
@@ -121,6 +135,13 @@ def _add_model(parser: argparse.ArgumentParser, everything: bool) -> None:
     data.add_argument("--weights", metavar="COLUMN", help=model["weights"])
     data.add_argument("--cluster", metavar="COLUMN", help=model["cluster"])
 
+    data.add_argument(
+        "--safe",
+        action=argparse.BooleanOptionalAction,
+        help="limit the formula to plain computations, so that it runs no code (default: only if "
+        "it comes from a file)",
+    )
+
     fitting = parser.add_argument_group("fit", "Options not given are those of the preset.")
     docs, hints = parameter_docs(FitOptions), get_type_hints(FitOptions)
     for name in _COMMON:
@@ -130,6 +151,12 @@ def _add_model(parser: argparse.ArgumentParser, everything: bool) -> None:
     fitting.add_argument("--preset", choices=PRESETS, default=PRESETS[0], help="named settings")
     fitting.add_argument(
         "--progress", action=argparse.BooleanOptionalAction, help="show how far it is"
+    )
+    fitting.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FOLDER",
+        help="keep finished folds there; after an interruption, the same command goes on from them",
     )
     expert = parser.add_argument_group("expert options") if everything else parser
     hidden = None if everything else argparse.SUPPRESS
@@ -154,23 +181,26 @@ def fit_file(chosen: argparse.Namespace) -> None:
         seed=chosen.seed,
         n_jobs=chosen.n_jobs,
         backend=chosen.backend,
+        checkpoint=chosen.checkpoint,
         progress=False if chosen.quiet else chosen.progress,
         **options_of(chosen),
     )
-    groups = None if chosen.by is None else results.gate(chosen.by, alpha=chosen.alpha)
-    if chosen.json:
-        print(as_json(results, chosen.alpha, groups))
-    elif not chosen.quiet:
-        print(results.summary(alpha=chosen.alpha))
-        if groups is not None:
-            print(f"\n{groups}")
-    write_tables(results, chosen.out, chosen.alpha)
-    if chosen.selection is not None:
-        results.selection.to_csv(chosen.selection)
     if chosen.save is not None:
         results.save(chosen.save, with_data=chosen.with_data)
-    if chosen.report is not None:
-        results.report(chosen.report, by=groups, alpha=chosen.alpha)
+    groups = None if chosen.by is None else results.gate(chosen.by, alpha=chosen.alpha)
+    try:
+        write_tables(results, chosen.out, chosen.alpha)
+        if chosen.selection is not None:
+            write_text(chosen.selection, results.selection.to_csv())
+        if chosen.report is not None:
+            results.report(chosen.report, by=groups, alpha=chosen.alpha)
+    finally:  # a full disk loses no fit, and neither does a reader that went away
+        if chosen.json:
+            print(as_json(results, chosen.alpha, groups))
+        elif not chosen.quiet:
+            print(results.summary(alpha=chosen.alpha))
+            if groups is not None:
+                print(f"\n{groups}")
 
 
 def plan_file(chosen: argparse.Namespace) -> None:
@@ -203,16 +233,50 @@ def plan_text(model: CausalStoNet, plan: Plan) -> str:
 
 def model_of(chosen: argparse.Namespace) -> CausalStoNet:
     """The model that the words describe."""
+    formula, safe = formula_of(chosen.formula, chosen.safe)
+    names = formula_words(formula)
+    data = read_data(chosen.file, notes=not getattr(chosen, "quiet", False))
+    check_header(data, names, chosen.file)
     return CausalStoNet.from_formula(
-        chosen.formula,
-        read_data(chosen.file, notes=not getattr(chosen, "quiet", False)),
+        formula,
+        data,
         family=chosen.family,
         treatment=chosen.treatment,
         reference=as_level(chosen.reference),
         missing=chosen.missing or "raise",
         weights=chosen.weights,
         cluster=chosen.cluster,
+        safe=safe,
     )
+
+
+def formula_of(word: str, safe: bool | None) -> tuple[str, bool]:
+    """The formula that a word is or names the file of, and whether it may run no code.
+
+    Parameters
+    ----------
+    word
+        The formula, or ``@`` and the path of a file that holds it.
+    safe
+        As the user chose; None: what comes from a file is not to be run.
+
+    Raises
+    ------
+    FormulaError
+        If the file holds no formula. Nothing of it is repeated: it may be a secret.
+    """
+    if not word.startswith("@"):
+        return word, bool(safe)
+    try:
+        with open(word[1:], encoding="utf-8") as file:
+            text = file.read(_LONGEST_FORMULA + 1)
+    except UnicodeDecodeError:
+        text = ""
+    if text.count("~") != 1 or "|" not in text or len(text) > _LONGEST_FORMULA:
+        raise FormulaError(
+            f"{word[1:]} holds no formula. Write it there as 'outcome ~ treatment | covariates'."
+        )
+    return " ".join(text.split()), safe is not False
 
 
 def options_of(chosen: argparse.Namespace) -> dict[str, Any]:

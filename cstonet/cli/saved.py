@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from cstonet.cli.reading import read_data
-from cstonet.places import check_place
+from cstonet.cli.reading import check_header, read_data
+from cstonet.places import check_place, write_text
 
 _PREDICT_EXAMPLES = """\
 examples:
@@ -55,14 +55,18 @@ def predict(chosen: argparse.Namespace) -> None:
 
     if chosen.out is not None:
         check_place(chosen.out)
-    frame = load(chosen.fit).predictions(read_data(chosen.data), intervals=chosen.intervals)
-    frame.to_csv(sys.stdout if chosen.out is None else chosen.out, index=False)
+    results, data = load(chosen.fit), read_data(chosen.data)
+    check_header(data, results.design.spec.columns, chosen.data)
+    text = results.predictions(data, intervals=chosen.intervals).to_csv(index=False)
+    if chosen.out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(chosen.out, text)
 
 
 def report(chosen: argparse.Namespace) -> None:
     """Write the page of a fit."""
     from cstonet.model import load
 
-    path = chosen.out or chosen.fit.with_suffix(".html")
-    check_place(path)
-    load(chosen.fit).report(path)
+    results = load(chosen.fit)
+    results.report(chosen.out or chosen.fit.with_suffix(".html"))

@@ -10,6 +10,7 @@ from typing import get_type_hints
 
 from cstonet import datasets
 from cstonet.cli.flags import add_flag, parameter_docs
+from cstonet.places import check_place, write_text
 
 SIMULATIONS: dict[str, Callable[..., datasets.Simulated]] = {
     "simulation1": datasets.simulation1,
@@ -45,8 +46,10 @@ def simulate(chosen: argparse.Namespace) -> None:
     """Write a simulated data set, and on request the truths of its rows, to CSV files."""
     function = SIMULATIONS[chosen.simulation]
     given = {name: getattr(chosen, name) for name in inspect.signature(function).parameters}
+    for place in filter(None, (chosen.file, chosen.truth)):
+        check_place(place)
     simulation = function(**{name: value for name, value in given.items() if value is not None})
-    simulation.data.to_csv(chosen.file, index=False)
+    write_text(chosen.file, simulation.data.to_csv(index=False))
     if chosen.truth is not None:
-        simulation.row_truths().to_csv(chosen.truth, index=False)
+        write_text(chosen.truth, simulation.row_truths().to_csv(index=False))
     print(simulation.describe())

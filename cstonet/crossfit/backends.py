@@ -18,6 +18,7 @@ from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.workforce import Engine, Monitor, Task
 from cstonet.data.columns import listing
 from cstonet.errors import MissingPackageError, OptionError, WorkerLostError
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ def choose_engine(backend: object, n_jobs: int) -> Engine | None:
     if backend is None:
         return _configured(n_jobs)
     if not isinstance(backend, str):
-        raise OptionError(f"backend must be the name of a joblib backend; got {backend!r}.")
+        raise OptionError(f"backend must be the name of a joblib backend; got {shown(backend)}.")
     if backend == THREADS:
         return None
     package = _PACKAGES.get(backend)
@@ -94,8 +95,8 @@ def _check_registered(name: str) -> None:
     if name not in BACKENDS:
         known = sorted({*BACKENDS, *_PACKAGES, THREADS})
         raise OptionError(
-            f"backend={name!r} is not available; choose from {listing(known)}, or register it with "
-            f"joblib.register_parallel_backend.{did_you_mean(name, known)}"
+            f"backend={shown(name)} is not available; choose from {listing(known)}, or register it "
+            f"with joblib.register_parallel_backend.{did_you_mean(name, known)}"
         )
 
 

@@ -97,13 +97,18 @@ class FittedNetworks(NetworkSet):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Why starts were given up."""
+        """Why networks were given up."""
         return tuple(failure for fold in self.folds for failure in fold.failures)
 
     @property
+    def rescues(self) -> tuple[str, ...]:
+        """Why networks were trained with smaller steps than planned."""
+        return tuple(rescue for fold in self.folds for rescue in fold.rescues)
+
+    @property
     def n_starts(self) -> int:
-        """Networks that converged, over all folds."""
-        return sum(len(fold.starts) for fold in self.folds)
+        """Networks that converged, over all folds; those of the search are not counted."""
+        return sum(len(fold.starts) + len(fold.beside) for fold in self.folds)
 
     @property
     def n_weights(self) -> int:

@@ -41,7 +41,7 @@ class Fold:
     starts
         Every start that converged.
     failures
-        Why others were given up.
+        Why others, or that beside the linear parts, were given up.
     trace
         One row per start and epoch.
     moves
@@ -53,6 +53,8 @@ class Fold:
         How missing covariates are drawn; None if there are none.
     inclusion
         How probable it is that covariates belong to the models; None if the fold cannot tell.
+    rescues
+        Why networks, some of the search among them, were trained with smaller steps than planned.
     """
 
     split: Split
@@ -66,6 +68,7 @@ class Fold:
     beside: tuple[TrainedNetwork, ...] = ()
     imputation: ImputationModel | None = None
     inclusion: Inclusion | None = None
+    rescues: tuple[str, ...] = ()
 
     def check(self, covariates: int) -> None:
         """Raise ValueError unless its networks are of so many covariates."""

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from cstonet.errors import OptionError
+from cstonet.shown import shown
 
 Stage = Literal["reading", "searching", "training", "estimating", "repeating"]
 
@@ -199,7 +200,7 @@ def _reporter(progress: object) -> Reporter:
     if callable(progress):
         return _Function(progress)
     raise OptionError(
-        f"progress must be None, True, False or a function of (done, total); got {progress!r}."
+        f"progress must be None, True, False or a function of (done, total); got {shown(progress)}."
     )
 
 

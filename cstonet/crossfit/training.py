@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,10 +20,11 @@ from cstonet.errors import NumericalError
 from cstonet.imputation.fold_imputer import FoldImputer
 from cstonet.imputation.gap_data import GapData
 from cstonet.network.backbone import Backbone, fit_backbone
+from cstonet.network.divergence import divergence_advice
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Model, Structure, Wiring
 from cstonet.network.trained import TrainedNetwork, TrainedStart
-from cstonet.network.training import divergence_advice, train_starts
+from cstonet.network.training import StartResult, train_starts
 from cstonet.network.training_data import Split, TrainingData, Workplace
 from cstonet.search.inclusion import Inclusion, pruned_inclusion
 from cstonet.search.scope import Adjustment, SearchScope
@@ -108,36 +109,43 @@ def _run_fold(job: FoldJob, split: Split, threads: int, monitor: Monitor, key: s
     pool = None if imputer is None else imputer.draw(wiring.inputs)
     data = job.data if imputer is None else imputer.data
     candidates = None if pool is None else pool.candidates
-    results = _train_all(job, place, wiring, data, candidates, monitor, key)
-    starts = tuple(result.network for result in results if result.network is not None)
-    failures = tuple(
-        f"fold {split.index + 1}, start {start + 1}: {result.failure}"
-        for start, result in enumerate(results)
-        if result.failure
-    )
-    chosen = _best(starts, failures, plan.ensemble)
+    trained = _train_all(job, place, wiring, data, candidates, monitor, key)
+    starts = tuple(start.network for start in trained if start.network is not None)
+    where = f"fold {split.index + 1}"
+    named: list[tuple[str, TrainedStart | StartResult]] = [
+        (f"{where}, start {k}", start) for k, start in enumerate(trained, start=1)
+    ]
+    chosen = _best(starts, _texts((name, start.failure) for name, start in named), plan.ensemble)
     if imputer is not None and pool is not None:
         imputer.update(pool, starts, last=True)
-    backbone, beside = _backbone(job, place, adjustment, wiring)
+    backbone, beside, learned = _backbone(job, place, adjustment, wiring)
+    named += [(f"{where}, beside the linear parts", start) for start in learned]
+    inclusion = _inclusion(
+        job, adjustment.found, search, [trained[net.start] for net in chosen], len(wiring.inputs)
+    )
+    searching = () if search is None else search.rescues
     return Fold(
         split=split,
         adjustment=adjustment,
         networks=chosen,
         starts=starts,
-        failures=failures,
-        trace=_trace_frame(job.network, split.index, results),
+        failures=_texts((name, start.failure) for name, start in named),
+        trace=_trace_frame(job.network, split.index, trained),
         moves=moves,
         backbone=backbone,
         beside=beside,
         imputation=None if imputer is None else imputer.model,
-        inclusion=_inclusion(
-            job,
-            adjustment.found,
-            search,
-            [results[net.start] for net in chosen],
-            len(wiring.inputs),
+        inclusion=inclusion,
+        rescues=_texts(
+            [(f"{where}, structure search", rescue) for rescue in searching]
+            + [(name, start.rescue) for name, start in named]
         ),
     )
+
+
+def _texts(named: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What there is to say of networks, by their names."""
+    return tuple(f"{name}: {text}" for name, text in named if text)
 
 
 def _train_all(
@@ -167,7 +175,7 @@ def _train_all(
             place, wiring, job.training, data, numbers, candidates=candidates, progress=advance
         )
         trained = {
-            k: TrainedStart.from_task(fold, k, wiring, result)
+            k: TrainedStart.of(fold, k, wiring, result)
             for k, result in zip(numbers, results, strict=True)
         }
         for k, start in trained.items():
@@ -193,20 +201,23 @@ def _train_all(
 
 def _backbone(
     job: FoldJob, place: Workplace, adjustment: Adjustment, wiring: Wiring
-) -> tuple[Backbone | None, tuple[TrainedNetwork, ...]]:
-    """Linear parts, if planned, and a network that learns what they leave, unless it diverges."""
+) -> tuple[Backbone | None, tuple[TrainedNetwork, ...], tuple[StartResult, ...]]:
+    """Linear parts, if planned, and a network that learns what they leave, unless it diverges.
+
+    Also what came of its training.
+    """
     if not job.plan.backbone or adjustment.used is None:
-        return None, ()
+        return None, (), ()
     found = adjustment.used if adjustment.found is None else adjustment.found
     linear = fit_backbone(job.data, place, adjustment.used, found)
     start = job.plan.starts  # a number of its own
-    (result,) = train_starts(
+    (learned,) = train_starts(
         place, wiring, job.training, job.data, [start], trace=False, offset=linear.offset
     )
-    if result.failure:
-        return linear.backbone, ()
-    network = TrainedNetwork.from_task(place.split.index, start, wiring, result)
-    return linear.backbone, (network,)
+    if learned.failure:
+        return linear.backbone, (), (learned,)
+    network = TrainedNetwork.from_task(place.split.index, start, wiring, learned.result)
+    return linear.backbone, (network,), (learned,)
 
 
 def _wire(

@@ -15,10 +15,14 @@ from cstonet.crossfit.progress import Progress, Stage, Standing
 from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.threads import Crew
 from cstonet.errors import FilePathError, OptionError, StoppedError
+from cstonet.settings.checks import as_whole
+from cstonet.shown import shown
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+# Beyond what any machine has; the kernel counts threads in 32 bits.
+MOST_JOBS = 2**31 - 1
 # How long the calling thread waits between looks at signals, in seconds.
 _POLL = 0.04
 # Progress of a fold counts in these units; a search fills its part ever more slowly, because
@@ -274,11 +278,12 @@ class Workforce:
 
 def thread_count(n_jobs: object) -> int:
     """Number of threads for ``n_jobs``: -1 is every core this process may use."""
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs.__index__() == 0:
+    wanted = as_whole(n_jobs)
+    if wanted is None or wanted == 0 or abs(wanted) > MOST_JOBS:
         raise OptionError(
-            f"n_jobs must be a whole number other than 0 (-1: every core); got {n_jobs!r}."
+            "n_jobs must be a whole number other than 0 (-1: every core), and not beyond "
+            f"{MOST_JOBS}; got {shown(n_jobs)}."
         )
-    wanted = int(n_jobs.__index__())
     if wanted > 0:
         return wanted
     has_affinity = hasattr(os, "sched_getaffinity")

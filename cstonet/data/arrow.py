@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ import pandas as pd
 from cstonet.data.columns import check_unique
 from cstonet.data.frames import to_arrow
 from cstonet.data.storage import room_for
-from cstonet.errors import DataError, MissingPackageError
+from cstonet.errors import CStoNetError, DataError, MissingPackageError
+from cstonet.places import as_path
+from cstonet.shown import shown
 
 # Values of a batch: 8 MB of them in single precision.
 _VALUES_AT_ONCE = 2**21
@@ -85,7 +88,7 @@ class ArrowTable:
             first = rows.stop
         frame = pd.DataFrame(matrix, columns=pd.Index(numeric, dtype=object), copy=False)
         schema = pa.schema([self.schema.field(name) for name in rest])
-        others = pa.Table.from_batches(kept, schema=schema).unify_dictionaries().to_pandas()
+        others = _in_pandas(pa.Table.from_batches(kept, schema=schema).unify_dictionaries())
         del kept
         pa.default_memory_pool().release_unused()
         if not rest:
@@ -107,7 +110,7 @@ def open_table(data: object) -> ArrowTable | None:
         If there is no such file, or it is neither Parquet nor Arrow.
     """
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data))
+        return _open_path(data)
     if not type(data).__module__.startswith("pyarrow"):
         data = to_arrow(data)
         if data is None:
@@ -131,9 +134,16 @@ def open_table(data: object) -> ArrowTable | None:
     return None
 
 
-def _open_path(path: Path) -> ArrowTable:
-    if not path.exists():
-        raise DataError(f"data: there is no file {str(path)!r}.")
+def _open_path(data: str | os.PathLike[str]) -> ArrowTable:
+    path = as_path(data)
+    try:
+        there, regular = path.exists(), path.is_file() or path.is_dir()
+    except OSError as error:  # such as a name that is too long
+        raise _unreadable(path, error) from error
+    if not there:
+        raise DataError(f"data: there is no file {shown(str(path))}.")
+    if not regular:
+        raise DataError(f"data: {str(path)!r} is a device or a pipe. Name a file.")
     try:
         import pyarrow as pa
         import pyarrow.dataset as ds
@@ -143,22 +153,24 @@ def _open_path(path: Path) -> ArrowTable:
             f"data: {str(path)!r} is read with pyarrow, which is not installed. Install it with "
             "pip install 'cstonet[arrow]', or pass a pandas DataFrame."
         ) from error
-    if path.is_dir():
-        return _of_dataset(ds.dataset(path))
-    with path.open("rb") as file:
-        start = file.read(6)
-    if start[:4] == b"PAR1":
-        # A buffer, because a row group may be the whole file.
-        parquet = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
-        return ArrowTable(
-            parquet.schema_arrow,
-            parquet.metadata.num_rows,
-            lambda names, rows: parquet.iter_batches(
-                batch_size=rows, columns=names, use_threads=False
-            ),
-        )
-    if start == b"ARROW1":
-        return _of_dataset(ds.dataset(path, format="ipc"))
+    with _readable(path):
+        if path.is_dir():
+            return _of_dataset(ds.dataset(path), path)
+        with path.open("rb") as file:
+            start = file.read(6)
+        if start[:4] == b"PAR1":
+            # A buffer, because a row group may be the whole file.
+            parquet = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+            return ArrowTable(
+                parquet.schema_arrow,
+                parquet.metadata.num_rows,
+                lambda names, rows: _batches_of(
+                    path,
+                    parquet.iter_batches(batch_size=rows, columns=names, use_threads=False),
+                ),
+            )
+        if start == b"ARROW1":
+            return _of_dataset(ds.dataset(path, format="ipc"), path)
     raise DataError(
         f"data: {str(path)!r} is neither a Parquet nor an Arrow (Feather) file. Read it yourself, "
         f"for example with pandas.read_csv, and pass the frame; pyarrow {pa.__version__} reads "
@@ -166,7 +178,32 @@ def _open_path(path: Path) -> ArrowTable:
     )
 
 
-def _of_dataset(dataset: Any) -> ArrowTable:
+@contextmanager
+def _readable(path: Path | None) -> Iterator[None]:
+    """Say of a file that it is damaged, or may not be read, whatever pyarrow says."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        if isinstance(error, MemoryError | CStoNetError):
+            raise
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path | None, error: Exception) -> DataError:
+    file = "the dataset" if path is None else shown(str(path))
+    reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
+    return DataError(f"data: {file} cannot be read: {reason}.")
+
+
+def _batches_of(path: Path | None, batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches; a file may be damaged at any of them."""
+    with _readable(path):
+        yield from batches
+
+
+def _of_dataset(dataset: Any, path: Path | None = None) -> ArrowTable:
     """A dataset of pyarrow, hardly anything of it read ahead."""
 
     def batches(names: list[str], rows: int) -> Iterator[Any]:
@@ -177,9 +214,23 @@ def _of_dataset(dataset: Any) -> ArrowTable:
             fragment_readahead=1,
             use_threads=False,
         )
-        return iter(scanner.to_batches())
+        return _batches_of(path, iter(scanner.to_batches()))
 
-    return ArrowTable(dataset.schema, dataset.count_rows(), batches)
+    with _readable(path):
+        return ArrowTable(dataset.schema, dataset.count_rows(), batches)
+
+
+def _in_pandas(table: Any) -> pd.DataFrame:
+    """A table as a frame, in which whole numbers beside gaps stay exact where it matters."""
+    import pyarrow as pa
+
+    exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    frame: pd.DataFrame = table.to_pandas()
+    for name, column in frame.items():
+        kind = table.schema.field(name).type
+        if kind in exact and column.dtype == np.float64 and (column.abs() >= 2.0**53).any():
+            frame[name] = table.column(name).to_pandas(types_mapper=exact.get)
+    return frame
 
 
 def _is_number(kind: Any) -> bool:

@@ -17,6 +17,7 @@ from pandas.api import types as pdt
 
 from cstonet.data.frames import frame_of_columns, is_dictionary
 from cstonet.data.matrix import dense_part, is_partitioned, is_sparse, parts
+from cstonet.data.native import is_extended, native_frame, no_unicode
 from cstonet.errors import (
     ColumnTypeError,
     DataError,
@@ -27,6 +28,7 @@ from cstonet.errors import (
     UnknownColumnError,
     UnseenLevelError,
 )
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -63,12 +65,19 @@ class Column:
         UnseenLevelError
             If a value is no level.
         """
-        levels = pd.Index(self.levels, dtype=object)
-        codes: NDArray[np.intp] = levels.get_indexer(pd.Index(values, dtype=object))
+        levels = pd.Index(self.levels, dtype=object, tupleize_cols=False)
+        try:
+            plain = pd.Index(values, dtype=object, tupleize_cols=False)
+            codes: NDArray[np.intp] = levels.get_indexer(plain)
+        except Exception:  # the code of the values' own classes
+            raise ColumnTypeError(
+                f"Column {self.name!r} holds {listing(values.tolist())}, which are no levels; "
+                f"those of the fit are {listing(self.levels)}."
+            ) from None
         unseen = codes < 0
         if unseen.any():
             raise UnseenLevelError(
-                f"Column {self.name!r} holds {listing(pd.unique(values[unseen]))}, which the fit "
+                f"Column {self.name!r} holds {listing(different(values[unseen]))}, which the fit "
                 f"never saw; its levels are {listing(self.levels)}. Leave out or recode these "
                 f"{int(unseen.sum())} rows, or refit with data that hold such rows."
             )
@@ -97,12 +106,22 @@ class Column:
 
 
 def listing(
-    items: Iterable[object], shown: int = _SHOWN, form: Callable[[object], str] = repr
+    items: Iterable[object], few: int = _SHOWN, form: Callable[[object], str] = shown
 ) -> str:
     """The first few items for a message: ``'a', 'b' and 3 more``."""
     values = [item.item() if isinstance(item, np.generic) else item for item in items]
-    text = ", ".join(form(value) for value in values[:shown])
-    return text if len(values) <= shown else f"{text} and {len(values) - shown} more"
+    text = ", ".join(form(value) for value in values[:few])
+    return text if len(values) <= few else f"{text} and {len(values) - few} more"
+
+
+def different(values: pd.Series) -> Sequence[object]:
+    """The different values, for a message; some of them, if they cannot be compared."""
+    try:
+        with np.errstate(all="ignore"):
+            found: list[object] = values.unique().tolist()
+    except Exception:  # the code of the values' own classes
+        return values.head(_SHOWN).tolist()
+    return found
 
 
 def as_frame(data: object) -> pd.DataFrame:
@@ -131,12 +150,18 @@ def as_frame(data: object) -> pd.DataFrame:
     if not all(isinstance(name, str) for name in data.columns):
         data = data.set_axis([str(name) for name in data.columns], axis=1)
     check_unique(data.columns)
-    return data
+    return native_frame(data)
 
 
 def check_unique(names: Iterable[str]) -> None:
-    """Refuse names that occur more than once."""
-    index = pd.Index(names)
+    """Refuse names that occur more than once, and what is no text."""
+    listed = list(names)
+    try:
+        "".join(listed).encode("utf-8")
+    except UnicodeEncodeError:
+        wrong = next(name for name in listed if name != name.encode("utf-8", "ignore").decode())
+        raise no_unicode(f"The name {shown(wrong)} of a column") from None
+    index: pd.Index = pd.Index(listed, dtype=object)
     if not index.is_unique:
         repeated = listing(index[index.duplicated()].unique())
         raise DuplicateColumnError(
@@ -159,7 +184,7 @@ def unknown_column(
     """
     hint = did_you_mean(name, columns, form=_as_typed if formula else repr)
     return UnknownColumnError(
-        f"There is no column {name!r} in the data. The columns are {listing(columns)}. "
+        f"There is no column {shown(name)} in the data. The columns are {listing(columns)}. "
         f'Names that are not plain words are written Q("name") in a formula.{hint}'
     )
 
@@ -205,6 +230,7 @@ def is_number(dtype: Any) -> bool:
         and pdt.is_numeric_dtype(dtype)
         and not pdt.is_bool_dtype(dtype)
         and not pdt.is_complex_dtype(dtype)
+        and not is_extended(dtype)
     )
 
 
@@ -218,7 +244,7 @@ def describe(values: pd.Series) -> Column:
     """
     name, dtype = str(values.name), values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return Column(name, "category", tuple(dtype.categories.tolist()))
+        return Column(name, "category", _written(name, dtype.categories.tolist()))
     if is_number(dtype):
         return Column(name, "numeric")
     content = pdt.infer_dtype(values, skipna=True)
@@ -227,7 +253,23 @@ def describe(values: pd.Series) -> Column:
     if content != "string":
         raise ColumnTypeError(_why_not(values))
     check_no_identifier(values)
-    return Column(name, "string", tuple(sorted(values.unique().tolist())))
+    return Column(name, "string", _written(name, sorted(values.unique().tolist())))
+
+
+def _written(name: str, levels: Iterable[Any]) -> tuple[Any, ...]:
+    """Levels, which names of covariates and files must be able to write."""
+    found = tuple(levels)
+    for level in found:
+        try:
+            str(level).encode("utf-8")
+        except UnicodeEncodeError:
+            raise no_unicode(f"Column {name!r}") from None
+        except Exception:  # the code of the level's own class
+            raise ColumnTypeError(
+                f"Column {name!r} has a level that cannot be written, {shown(level)}. Convert the "
+                "levels to text."
+            ) from None
+    return found
 
 
 def check_no_identifier(values: pd.Series) -> None:
@@ -250,6 +292,11 @@ def _why_not(values: pd.Series) -> str:
         )
     if pdt.is_timedelta64_dtype(values.dtype):
         return f"{what} holds durations. Turn them into a number, e.g. d.dt.total_seconds()."
+    if is_extended(values.dtype):
+        return (
+            f"{what} holds numbers that double precision would make infinite or equal. Rescale "
+            "them, or subtract a constant, and convert them with .astype(float)."
+        )
     if values.dtype == object:
         kinds = listing(sorted({type(value).__name__ for value in values}))
         return (

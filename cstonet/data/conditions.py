@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pandas.api import types as pdt
 
 from cstonet.data.columns import is_number, listing
-from cstonet.data.lookup import one_per_unit
+from cstonet.data.lookup import one_per_unit, shape_of
 from cstonet.errors import (
     ColumnTypeError,
     MissingValuesError,
@@ -32,6 +32,7 @@ from cstonet.errors import (
     UnknownColumnError,
     UnknownLevelError,
 )
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -100,11 +101,13 @@ class Variables:
         what
             The argument that named it.
         """
+        if not isinstance(name, str):
+            raise OptionError(f"{what} must be the name of a column; got {shown(name)}.")
         if name in self.forbidden:
             raise NotAvailableError(f"{what}: {self.forbidden[name]}")
         if name not in self.names:
             raise UnknownColumnError(
-                f"{what}: there is neither a column nor a covariate {name!r}; known are "
+                f"{what}: there is neither a column nor a covariate {shown(name)}; known are "
                 f"{listing(self.names)}.{did_you_mean(name, self.names)}"
             )
         values = self.column(name)
@@ -142,7 +145,7 @@ def chosen(where: Any, variables: Variables) -> Mask:
     else:
         values = one_per_unit(where, n, variables.kept, variables.index, "where")
         if values is None or not pdt.is_bool_dtype(values.dtype) or values.isna().any():
-            shape = np.shape(where)
+            shape = shape_of(where)
             raise OptionError(
                 f"where must be conditions as text, such as \"age < 30 and region == 'north'\", or "
                 f"{n} truth values, one for each unit; got {type(where).__name__}"
@@ -150,8 +153,8 @@ def chosen(where: Any, variables: Variables) -> Mask:
             )
         mask = values.to_numpy(dtype=bool)
     if not mask.any():
-        shown = repr(_shortened(where)) if isinstance(where, str) else "..."
-        raise OptionError(f"where={shown} holds for none of the {n} units.")
+        said = repr(_shortened(where)) if isinstance(where, str) else "..."
+        raise OptionError(f"where={said} holds for none of the {n} units.")
     return mask
 
 

@@ -7,7 +7,7 @@ data, and becomes plain values for a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cstonet.blocks import row_blocks
 from cstonet.data import sparse
+from cstonet.data.arrays import array_to_frame
 from cstonet.data.columns import (
     Column,
     as_frame,
@@ -31,7 +32,7 @@ from cstonet.data.matrix import is_sparse
 from cstonet.data.sources import Sources
 from cstonet.data.sparse import SparseColumns
 from cstonet.data.storage import fits_in_memory, room_for
-from cstonet.errors import DataError, EmptyDataError, LengthMismatchError
+from cstonet.errors import DataError, EmptyDataError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -204,6 +205,11 @@ class CovariateSpec:
             first += width
         return found
 
+    def covariates_of_levels(self) -> dict[str, tuple[int, ...]]:
+        """Per column of the data that has levels: the indicators of these, by number."""
+        levels = {block.column.name for block in self.blocks if isinstance(block, LevelBlock)}
+        return {n: own for n, own in self.covariates_of_columns().items() if n in levels}
+
     def covariates_of_terms(self) -> dict[str, tuple[int, ...]]:
         """Per term of the formula: its covariates, by number."""
         return {name: places for name, places, _ in self._terms()}
@@ -322,43 +328,6 @@ class CovariateSpec:
                 "The fit had a DataFrame, so new data must be one with the columns "
                 f"{listing(self.columns)}; got {type(data).__name__}."
             )
-
-
-def array_to_frame(values: Any, names: Sequence[str] | None) -> pd.DataFrame:
-    """An array (n, p) as a frame, without a copy.
-
-    Parameters
-    ----------
-    values : array-like (n, p)
-        The covariates.
-    names : sequence of str, or None
-        Their names, by default x1, …, xp.
-
-    Raises
-    ------
-    DataError
-        If it is not two-dimensional.
-    LengthMismatchError
-        If the number of names is not p.
-    """
-    # A masked array would otherwise silently show what is behind its mask.
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(float), np.nan)
-    array = np.asarray(values)
-    if array.ndim != 2:
-        raise DataError(
-            f"X must be a DataFrame or an array of shape (n, p); got {type(values).__name__} of "
-            f"shape {array.shape}. One covariate is X.reshape(-1, 1)."
-        )
-    if names is None:
-        names = [f"x{j}" for j in range(1, array.shape[1] + 1)]
-    if array.shape[1] != len(names):
-        raise LengthMismatchError(
-            f"X has {array.shape[1]} columns where {len(names)} are expected: {listing(names)}."
-        )
-    # A boolean array is a matrix of indicators already.
-    array = array.view(np.uint8) if array.dtype == bool else array
-    return pd.DataFrame(array, columns=list(names), copy=False)
 
 
 def _side_by_side(blocks: list[NDArray[np.floating]]) -> NDArray[np.floating]:

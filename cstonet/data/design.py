@@ -20,7 +20,7 @@ from cstonet.data.copies import count_copies
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import CovariateGaps, fill_sources
-from cstonet.data.leaks import check_no_outcome
+from cstonet.data.leaks import check_no_outcome, check_no_outcome_levels
 from cstonet.data.lookup import Lookup
 from cstonet.data.matrix import Rows, checksum, copied, dense_part, is_small, may_be_changed
 from cstonet.data.raw import Missing, RawData
@@ -318,7 +318,10 @@ def _check_copies(design: AnyDesign) -> None:
     rows = slice(None) if counts.all() else np.flatnonzero(counts)
     all_that_count = Rows(X, None if isinstance(rows, slice) else rows)
     treatment.check_no_copy(all_that_count, names, y[rows], design.outcome_name, rows)
-    check_no_outcome(all_that_count, names, y[rows], design.outcome_name)
+    check_no_outcome(all_that_count, names, y[rows], design.outcome_name, _first_rows(design, rows))
+    check_no_outcome_levels(
+        all_that_count, design.spec.covariates_of_levels(), y[rows], design.outcome_name
+    )
     for variable in () if design.gaps is None else design.gaps.variables:
         # Where the column has values: the start values elsewhere hide a copy.
         there, own = counts & ~variable.missing, list(variable.columns)
@@ -326,4 +329,13 @@ def _check_copies(design: AnyDesign) -> None:
             labels, places = [names[j] for j in own], np.flatnonzero(there)
             part = Rows(dense_part(X, places, np.array(own)))
             treatment.check_no_copy(part, labels, y[there], design.outcome_name, places)
-            check_no_outcome(part, labels, y[there], design.outcome_name)
+            check_no_outcome(
+                part, labels, y[there], design.outcome_name, _first_rows(design, places)
+            )
+
+
+def _first_rows(design: AnyDesign, rows: NDArray[np.int64] | slice) -> NDArray[np.intp] | slice:
+    """Of some rows, by place among them, the first of every cluster; all where there are none."""
+    if design.clusters is None:
+        return slice(None)
+    return np.unique(design.clusters[rows], return_index=True)[1]

@@ -6,7 +6,8 @@ Each part is a sum of terms. A term is, in this order of precedence,
 * ``.``, every column that no other part names;
 * a column, by its name, letter for letter, or as ``Q("any name")``;
 * ``0`` or ``1``, an intercept, which changes nothing: the network has its own;
-* anything else, e.g. ``np.log(x)``, ``C(g)``, ``x1:x2``: Python code, which patsy evaluates.
+* anything else, e.g. ``np.log(x)``, ``C(g)``, ``x1:x2``: Python code, which patsy evaluates; in a
+  safe formula, a plain computation that nobody evaluates as code (:mod:`cstonet.data.safe_terms`).
 
 Only the last kind costs more than a look-up, and only the last kind runs code.
 """
@@ -19,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cstonet.data.columns import unknown_column
-from cstonet.errors import FormulaError, TreatmentLeakError
+from cstonet.errors import FormulaError, OptionError, TreatmentLeakError
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     import patsy
@@ -33,6 +35,7 @@ _HOW_TO_WRITE = (
 # over is one that never closes.
 _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}'"~|+,-]""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"""Q\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)""")
 
 
@@ -46,10 +49,13 @@ class Term:
         The term without its sign.
     removed : bool
         Whether it is subtracted (``- x3``).
+    safe : bool
+        Whether it is of a safe formula.
     """
 
     text: str
     removed: bool = False
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Formula:
         A column name or a Python expression each.
     covariates, mediators : tuple of Term
         The terms after the first and the second ``|``; without the latter there are no mediators.
+    safe : bool
+        Whether its parts are limited to plain computations, which run no code.
     """
 
     text: str
@@ -71,6 +79,7 @@ class Formula:
     treatment: str
     covariates: tuple[Term, ...]
     mediators: tuple[Term, ...] = ()
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +106,15 @@ class Selected:
         return patsy_terms.columns_used(self.terms, known)
 
 
-def parse_formula(text: str) -> Formula:
+def parse_formula(text: str, *, safe: bool = False) -> Formula:
     """Split ``outcome ~ treatment | covariates [| mediators]``.
 
     Parameters
     ----------
     text : str
         The formula.
+    safe : bool
+        Whether its parts are limited to plain computations, which run no code.
 
     Returns
     -------
@@ -113,32 +124,42 @@ def parse_formula(text: str) -> Formula:
     ------
     FormulaError
         If the text does not have that shape.
+    OptionError
+        If `safe` is not a truth value.
     """
+    if not isinstance(safe, bool):
+        raise OptionError(f"safe must be True or False, not {safe!r}.")
     if not isinstance(text, str):
         raise FormulaError(
             f"The formula must be a string, got {type(text).__name__}. {_HOW_TO_WRITE}"
         )
+    if safe:
+        from cstonet.data.safe_terms import check_length
+
+        check_length(text)
     sides = [side for _, side in _split(text, "~")]
     if len(sides) != 2:
         found = "no '~'" if len(sides) == 1 else f"{len(sides) - 1} times '~'"
-        raise FormulaError(f"The formula {text!r} has {found}. {_HOW_TO_WRITE}")
+        raise FormulaError(f"The formula {shown(text)} has {found}. {_HOW_TO_WRITE}")
     outcome, right = sides
     parts = [part for _, part in _split(right, "|")]
     if len(parts) == 1:
         raise FormulaError(
-            f"The formula {text!r} has no '|' between treatment and covariates. {_HOW_TO_WRITE}"
+            f"The formula {shown(text)} has no '|' between treatment and covariates. "
+            f"{_HOW_TO_WRITE}"
         )
     if len(parts) > 3:
         raise FormulaError(
-            f"The formula {text!r} has {len(parts)} parts after '~', at most three make sense: "
-            "treatment | covariates | mediators."
+            f"The formula {shown(text)} has {len(parts)} parts after '~', at most three make "
+            "sense: treatment | covariates | mediators."
         )
     return Formula(
         text=text,
         outcome=_single_term(outcome, "outcome", text),
         treatment=_single_term(parts[0], "treatment", text),
-        covariates=_terms(parts[1], "covariates", text),
-        mediators=_terms(parts[2], "mediators", text) if len(parts) == 3 else (),
+        covariates=_terms(parts[1], "covariates", text, safe=safe),
+        mediators=_terms(parts[2], "mediators", text, safe=safe) if len(parts) == 3 else (),
+        safe=safe,
     )
 
 
@@ -184,7 +205,7 @@ def select_columns(
         if term.text == ".":
             found: tuple[Any, ...] = tuple(name for name in known if name not in taken)
         else:
-            found = _resolve(term.text, known)
+            found = _resolve(term, known)
         if term.removed:
             for item in found:
                 chosen.pop(item, None)
@@ -217,6 +238,17 @@ def named_column(text: str, columns: Collection[str]) -> str | None:
     return name if name in columns else None
 
 
+def terms_of_sum(text: str, *, safe: bool = False) -> tuple[Term, ...]:
+    """The terms of a sum by itself, such as ``0 + age + C(sex)``.
+
+    Raises
+    ------
+    FormulaError
+        If a term is empty, or a bracket or a quote is not closed.
+    """
+    return _terms(text.strip(), "terms", text, safe=safe)
+
+
 def summands(text: str) -> list[str]:
     """The terms of a sum such as ``age + C(region)``; commas may stand for the plus signs.
 
@@ -228,8 +260,24 @@ def summands(text: str) -> list[str]:
     return [piece for _, piece in _split(text, "+,")]
 
 
-def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
+def formula_words(text: str) -> set[str]:
+    """Everything in a formula that may be the name of a column.
+
+    Raises
+    ------
+    FormulaError
+        If the text is no formula.
+    """
+    parsed = parse_formula(text)
+    terms = {term.text for term in (*parsed.covariates, *parsed.mediators)}
+    words = {word for word in _WORD.findall(text) if not word.isdigit()}
+    quoted = {one or other for one, other in _QUOTED.findall(text)}
+    return ({parsed.outcome, parsed.treatment} | terms | words | quoted) - {"."}
+
+
+def _resolve(term: Term, known: Collection[str]) -> tuple[Any, ...]:
     """Columns (str) and patsy terms that one term of the formula stands for."""
+    text = term.text
     name = named_column(text, known)
     if name is not None:
         return (name,)
@@ -237,8 +285,12 @@ def _resolve(text: str, known: Collection[str]) -> tuple[Any, ...]:
         return ()
     quoted = _QUOTED.fullmatch(text)
     if text.isidentifier() or quoted:
-        raise unknown_column((quoted[1] or quoted[2]) if quoted else text, known)
+        raise unknown_column((quoted[1] or quoted[2] or "") if quoted else text, known)
     # Here and not at the top: a formula of plain names must not pay for patsy.
+    if term.safe:
+        from cstonet.data import safe_terms
+
+        return safe_terms.parse_term(text, known)
     from cstonet.data import patsy_terms
 
     return patsy_terms.parse_term(text, known)
@@ -283,23 +335,23 @@ def _single_term(part: str, role: str, formula: str) -> str:
     terms = _terms(part, role, formula)
     if len(terms) > 1 or terms[0].removed or terms[0].text == ".":
         raise FormulaError(
-            f"The {role} in {formula!r} must be one column or one expression, got {part!r}. "
+            f"The {role} in {shown(formula)} must be one column or one expression, got {part!r}. "
             f"Arithmetic goes inside I(), for example I({part}). {_HOW_TO_WRITE}"
             if part != "."
-            else f"The {role} in {formula!r} is '.', but it must be named. {_HOW_TO_WRITE}"
+            else f"The {role} in {shown(formula)} is '.', but it must be named. {_HOW_TO_WRITE}"
         )
     return terms[0].text
 
 
-def _terms(part: str, role: str, formula: str) -> tuple[Term, ...]:
+def _terms(part: str, role: str, formula: str, *, safe: bool = False) -> tuple[Term, ...]:
     pieces = list(_split(part, "+-"))
     # A leading sign leaves an empty piece before it, which stands for nothing.
     if len(pieces) > 1 and not pieces[0][1]:
         pieces.pop(0)
     if not all(text for _, text in pieces):
         where = "is empty" if not part else f"has an empty term in {part!r}"
-        raise FormulaError(f"The part for the {role} in {formula!r} {where}. {_HOW_TO_WRITE}")
-    return tuple(Term(text, removed=sign == "-") for sign, text in pieces)
+        raise FormulaError(f"The part for the {role} in {shown(formula)} {where}. {_HOW_TO_WRITE}")
+    return tuple(Term(text, removed=sign == "-", safe=safe) for sign, text in pieces)
 
 
 def _split(text: str, separators: str) -> Iterator[tuple[str, str]]:
@@ -318,12 +370,12 @@ def _split(text: str, separators: str) -> Iterator[tuple[str, str]]:
             open_brackets.append(token)
         elif token in _CLOSES:
             if not open_brackets or open_brackets.pop() != _CLOSES[token]:
-                raise FormulaError(f"The formula has {token!r} without its opening: {text!r}.")
+                raise FormulaError(f"The formula has {token!r} without its opening: {shown(text)}.")
         elif token in "'\"":
-            raise FormulaError(f"The formula has a quote that is never closed: {text!r}.")
+            raise FormulaError(f"The formula has a quote that is never closed: {shown(text)}.")
         elif token in separators and not open_brackets:
             yield before, text[start : match.start()].strip()
             start, before = match.end(), token
     if open_brackets:
-        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {text!r}.")
+        raise FormulaError(f"The formula has {open_brackets[-1]!r} never closed: {shown(text)}.")
     yield before, text[start:].strip()

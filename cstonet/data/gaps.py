@@ -259,7 +259,8 @@ def _start_value(observed: pd.Series) -> Any:
     """Mean of a number with many values, most frequent of few or of levels."""
     counts = observed.value_counts()
     if pd.api.types.is_numeric_dtype(observed.dtype) and len(counts) > 2:
-        mean = float(observed.mean())
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(observed.mean())
         # Infinite values are refused later, where they are; they must not spread into the gaps.
         finite = observed[np.isfinite(observed.to_numpy(dtype=np.float64))]
         return mean if np.isfinite(mean) or finite.empty else float(finite.median())

@@ -8,6 +8,7 @@ from cstonet.data.columns import listing
 from cstonet.data.covariates import CovariateSpec
 from cstonet.data.formula import summands
 from cstonet.errors import FormulaError, OptionError
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 
@@ -50,8 +51,8 @@ def _places(entry: str, known: dict[str, tuple[int, ...]]) -> Iterator[int]:
     for part in parts:
         if _without_blanks(part) not in written:
             raise OptionError(
-                f"keep names {part!r}, which is neither a covariate nor a term of the formula. "
-                f"Choose from {listing(list(known))}.{did_you_mean(part, known)}"
+                f"keep names {shown(part)}, which is neither a covariate nor a term of the "
+                f"formula. Choose from {listing(list(known))}.{did_you_mean(part, known)}"
             )
         yield from written[_without_blanks(part)]
 

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import listing
 from cstonet.data.matrix import Rows
-from cstonet.errors import DataError, TreatmentLeakError
+from cstonet.data.other_units import copies_of, find_in, log_arrangements
+from cstonet.errors import OutcomeLeakError, OutcomeLeakWarning, TreatmentLeakError
 
-# Two variables that correlate to this accuracy hold the same numbers in other units.
-_SAME = 1e-10
-_PROBE = 8  # rows that rule out nearly every covariate as a copy of the outcome
-_PROBE_UNITS = 64  # rows that do so if the units may differ
-# Rows further from the median than so many times the usual distance are set aside: codes such as
-# 99999999 that two variables share make them correlate to any accuracy, nearer values cannot.
-_FAR = 1000.0
+_PROBE = 8  # rows that rule out nearly every covariate as equal to the outcome
+# Covariates that say the same as a few levels or events of the outcome do so by chance, too, if
+# there are many. They are refused if fewer than so many of such data sets would have one.
+_COINCIDENCE = 1e-3
+_FEW_LEVELS = 10  # of an outcome: more are no labels
 
 
 def check_no_treatment(
     X: Rows, names: Sequence[str], codes: NDArray[np.int64], treatment: str
 ) -> None:
     """Refuse a covariate that is a function of the treatment: one value per arm, not all equal."""
-    found, firsts = np.unique(codes, return_index=True)
-    values = X.part(firsts, slice(None))
-    candidates = np.flatnonzero((values != values[0]).any(axis=0))
-    arm = np.searchsorted(found, codes)
-    candidates = X.surviving(
-        candidates, lambda rows, of: X.part(rows, of) == values[:, of][arm[rows]]
-    )
+    candidates = _functions_of(codes, X, np.arange(X.shape[1]))
     if candidates.size:
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly "
@@ -40,11 +36,12 @@ def check_no_treatment(
 
 
 def check_no_dose(X: Rows, names: Sequence[str], dose: NDArray[np.float64], treatment: str) -> None:
-    """Refuse a covariate that is the dose in other units: an affine function of it."""
+    """Refuse a covariate that is the dose in other units: affine, or strictly monotone in it."""
     low, high = int(np.argmin(dose)), int(np.argmax(dose))
     share = (dose - dose[low]) / (dose[high] - dose[low])
-    ends = X.part(np.array([low, high]), slice(None))
-    rise = ends[1].astype(np.float64) - ends[0]
+    ends = X.part(np.array([low, high]), slice(None)).astype(np.float64)
+    with np.errstate(over="ignore"):
+        rise = ends[1] - ends[0]
     # A covariate may have been rounded to float32 after its units were changed.
     rounding = 4 * np.finfo(np.float32).eps * np.abs(ends).max(axis=0)
     rounding = np.minimum(rounding, 1e-3 * np.abs(rise))
@@ -53,7 +50,10 @@ def check_no_dose(X: Rows, names: Sequence[str], dose: NDArray[np.float64], trea
         line = ends[0, of] + np.outer(share[rows], rise[of])
         return np.asarray(np.abs(X.part(rows, of) - line) <= rounding[of])
 
-    candidates = X.surviving(np.flatnonzero(rise != 0), on_the_line)
+    candidates = np.union1d(
+        X.surviving(np.flatnonzero((rise != 0) & np.isfinite(rise)), on_the_line),
+        copies_of(dose, X),
+    )
     if candidates.size:
         raise TreatmentLeakError(
             f"The covariate {names[candidates[0]]!r} is the treatment {treatment!r}, possibly in "
@@ -72,69 +72,122 @@ def check_dose_is_no_outcome(
         )
 
 
-def check_no_outcome(X: Rows, names: Sequence[str], y: NDArray[np.float64], outcome: str) -> None:
-    """Refuse a covariate that equals the outcome in every row."""
+def check_no_outcome(
+    X: Rows,
+    names: Sequence[str],
+    y: NDArray[np.float64],
+    outcome: str,
+    independent: NDArray[np.intp] | slice = slice(None),
+) -> None:
+    """Refuse covariates that hold the outcome, in these units or in others.
+
+    Parameters
+    ----------
+    X : Rows, (m, p)
+        The covariates.
+    names : sequence of str, length p
+        Their names.
+    y : (m,)
+        The outcome.
+    outcome : str
+        Its name.
+    independent : (g,) of int, optional
+        Rows of different clusters: others agree with these for reasons of their own.
+
+    Raises
+    ------
+    OutcomeLeakError
+        If a covariate equals the outcome in every row, or is a strictly monotone function of it,
+        and no coincidence.
+
+    Warns
+    -----
+    OutcomeLeakWarning
+        If it may be a coincidence, or if a covariate explains nearly all of the outcome's ranks.
+    """
     expected = y.astype(X.X.dtype)[:, np.newaxis]
     # Rows unlike the first: beside a rare outcome, rare covariates are zero in the others.
     unlike = np.flatnonzero(expected[:, 0] != expected[0, 0])[:_PROBE]
     same = (X.part(unlike, slice(None)) == expected[unlike]).all(axis=0)
-    found = X.surviving(np.flatnonzero(same), lambda rows, of: X.part(rows, of) == expected[rows])
-    if found.size:
-        raise DataError(
-            f"The covariate {names[found[0]]!r} equals the outcome {outcome!r} in every row. Take "
-            f"it out of the covariates{_also(names, found)}."
+    equal = X.surviving(np.flatnonzero(same), lambda rows, of: X.part(rows, of) == expected[rows])
+    if equal.size:
+        raise OutcomeLeakError(
+            f"The covariate {names[equal[0]]!r} equals the outcome {outcome!r} in every row. Take "
+            f"it out of the covariates{_also(names, equal)}."
+        )
+    found = find_in(X, y)
+    if found.copies.size:
+        # Rising or falling, and each of the covariates might have been the one.
+        chance = math.log(2 * X.shape[1]) - log_arrangements(y[independent])
+        what = f"The covariate {names[found.copies[0]]!r} holds the outcome {outcome!r} in other "
+        if chance < math.log(_COINCIDENCE):
+            raise OutcomeLeakError(
+                f"{what}units: in every row it has the outcome's place among all values, or the "
+                "place from the other end. It would explain the effect away. Take it out of the "
+                f"covariates{_also(names, found.copies)}."
+            )
+        _warn(
+            f"{what}labels, which with so few events and {X.shape[1]} covariates may be chance. If "
+            f"it is made of the outcome, take it out of the covariates{_also(names, found.copies)}."
+        )
+    if found.near.size:
+        _warn(
+            f"The covariate {names[found.near[0]]!r} nearly is the outcome {outcome!r}: it "
+            "explains more than 99.9% of the variance of its ranks, and leaves hardly anything for "
+            "the treatment to explain. If it was measured after the treatment, or is made of the "
+            f"outcome, take it out of the covariates{_also(names, found.near)}."
         )
 
 
-def copies_of(one: NDArray[np.float64], others: Rows) -> NDArray[np.intp]:
-    """The columns of others (n, k) that hold the same numbers as one (n,), in other units.
+def check_no_outcome_levels(
+    X: Rows, columns: Mapping[str, Sequence[int]], y: NDArray[np.float64], outcome: str
+) -> None:
+    """Refuse a column whose levels are those of the outcome under other names.
 
-    They correlate with it perfectly, with and without the rows where either is far from all else.
-    The numbers of `one` must not be all the same.
+    Parameters
+    ----------
+    X : Rows, (m, p)
+        The covariates.
+    columns : mapping
+        Which of them, by number, are the indicators of the levels of which column, but the first.
+    y : (m,)
+        The outcome.
+    outcome : str
+        Its name.
     """
-    rows = np.flatnonzero(not_far(one))
-    ends = rows[[np.argmin(one[rows]), np.argmax(one[rows])]]
-    few = np.concatenate([ends, rows[:_PROBE_UNITS]])
-    # These rows rule out nearly every column, so that wide data cost next to nothing.
-    columns = others.part(few, slice(None)).astype(np.float64)
-    near = _parallel(columns - columns[0], one[few] - one[few[0]])
-    found = (others.part(slice(None), np.array([j]))[:, 0] for j in near)
-    same = [_same(one, column.astype(np.float64)) for column in found]
-    return np.asarray(near[np.array(same, dtype=bool)])
+    # Columns with two levels are one covariate, which is compared with the outcome as any other.
+    different = {len(own) + 1 for own in columns.values()} - {2}
+    if not different:
+        return
+    levels = np.unique(y)
+    alike = {name: own for name, own in columns.items() if len(own) + 1 == len(levels)}
+    if len(levels) not in different or len(levels) > _FEW_LEVELS:
+        return
+    # As many levels can be matched in any order.
+    chance = math.lgamma(len(levels) + 1) + math.log(len(alike)) - log_arrangements(y)
+    if chance > math.log(_COINCIDENCE):
+        return
+    wanted = np.array([j for own in alike.values() for j in own], dtype=np.intp)
+    found = _functions_of(np.searchsorted(levels, y), X, wanted)
+    for name, own in alike.items():
+        if np.isin(own, found).all():
+            raise OutcomeLeakError(
+                f"The covariate {name!r} has the levels of the outcome {outcome!r} under other "
+                "names, in every row. Take it out of the covariates."
+            )
 
 
-def not_far(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Rows of the values (n,), not all the same, that are not very far from the others."""
-    distance = np.abs(values - np.median(values))
-    # Most may be one and the same value: then the others' usual distance from it counts.
-    usual = np.median(distance) or np.median(distance[distance > 0])
-    return np.asarray(distance <= _FAR * usual)
+def _functions_of(codes: NDArray[np.int64], X: Rows, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which of some columns have one value for every code (m,), and not the same for all."""
+    found, firsts = np.unique(codes, return_index=True)
+    values = X.part(firsts, slice(None))
+    columns = columns[(values != values[0]).any(axis=0)[columns]]
+    group = np.searchsorted(found, codes)
+    return X.surviving(columns, lambda rows, of: X.part(rows, of) == values[:, of][group[rows]])
 
 
-def _same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether two variables (n,), neither constant, are the same up to units."""
-    # Squares of huge numbers would overflow.
-    one, other = one / np.abs(one).max(), other / np.abs(other).max()
-    near = not_far(one) & not_far(other)
-    return _correlate(one, other) and (bool(near.all()) or _correlate(one[near], other[near]))
-
-
-def _correlate(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether the correlation is 1 or -1 to the last digits; that with a constant is none."""
-    if len(one) == 0:
-        return False
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return size > 0 and abs(float(one @ other)) > (1 - _SAME) * size
-
-
-def _parallel(columns: NDArray[np.float64], direction: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Columns (m, k), not zero, that are multiples of a direction (m,) up to float32's rounding."""
-    direction = direction / np.abs(direction).max()
-    largest = np.abs(columns).max(axis=0)
-    columns = columns / np.where(largest > 0, largest, 1.0)
-    size = np.linalg.norm(columns, axis=0) * np.linalg.norm(direction)
-    return np.flatnonzero((largest > 0) & (np.abs(direction @ columns) >= (1 - 1e-5) * size))
+def _warn(text: str) -> None:
+    warnings.warn(text, OutcomeLeakWarning, stacklevel=caller_stacklevel())
 
 
 def _also(names: Sequence[str], found: NDArray[np.intp]) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cstonet.data.arrow import ArrowTable
 from cstonet.data.columns import take, unknown_column
 from cstonet.data.matrix import SMALL_COPY
+from cstonet.data.native import native
 from cstonet.errors import DataError
 
 if TYPE_CHECKING:
@@ -122,9 +123,12 @@ def one_per_unit(
     DataError
         If they have the labels of the units, in another order.
     """
-    if isinstance(values, str | bytes) or np.ndim(values) != 1:
+    try:
+        if isinstance(values, str | bytes) or np.ndim(values) != 1:
+            return None
+        series = native(values if isinstance(values, pd.Series) else pd.Series(values))
+    except Exception:  # ragged, or nothing that has values
         return None
-    series = values if isinstance(values, pd.Series) else pd.Series(values)
     if kept is not None and len(series) == len(kept) != n:
         series = series.iloc[np.flatnonzero(kept)]
     if len(series) != n:
@@ -136,6 +140,15 @@ def one_per_unit(
             "right already."
         )
     return series.reset_index(drop=True)
+
+
+def shape_of(values: Any) -> tuple[int, ...]:
+    """The shape of what a user gave; none of what is ragged, or has none."""
+    try:
+        shape = np.shape(values)
+    except Exception:  # ragged, or the code of the values' own class
+        return ()
+    return shape if isinstance(shape, tuple) else ()
 
 
 def _reordered(labels: pd.Index, others: pd.Index) -> bool:

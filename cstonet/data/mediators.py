@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cstonet.data.columns import as_frame
-from cstonet.data.covariates import array_to_frame
+from cstonet.data.arrays import array_to_frame
+from cstonet.data.columns import as_frame, is_number
 from cstonet.data.formula import Formula, Selected, Term, select_columns
+from cstonet.data.native import doubles, native
 from cstonet.data.sources import Sources
 from cstonet.data.variables import Vector
 from cstonet.errors import DataError, FormulaError, LengthMismatchError
@@ -50,7 +51,7 @@ class RawMediators:
         if not selected.columns and not selected.terms:
             raise FormulaError(f"The formula {parsed.text!r} selects no mediators.")
         inputs = selected.inputs(columns)
-        return cls(selected, Sources.select(frame, selected.columns, inputs))
+        return cls(selected, _sources(frame, selected.columns, inputs))
 
     @classmethod
     def from_values(cls, values: ArrayLike | pd.DataFrame | pd.Series, n: int) -> RawMediators:
@@ -74,20 +75,35 @@ class RawMediators:
                     f"mediators must have one row per unit and a column per mediator; its shape "
                     f"is {array.shape}."
                 )
-            frame = array_to_frame(array, [f"m{j + 1}" for j in range(array.shape[1])])
+            names = [f"m{j + 1}" for j in range(array.shape[1])]
+            frame = array_to_frame(array, names, "mediators")
         if len(frame) != n:
             raise LengthMismatchError(
                 f"mediators has {len(frame)} rows but there are {n} outcomes. Pass one row per "
                 "unit."
             )
-        names = tuple(map(str, frame.columns))
-        if not names:
+        columns = tuple(map(str, frame.columns))
+        if not columns:
             raise DataError("mediators has no columns. Pass one column per mediator.")
-        return cls(Selected(names), Sources.select(frame, names, ()))
+        return cls(Selected(columns), _sources(frame, columns, ()))
 
     def rows(self, keep: NDArray[np.bool_]) -> RawMediators:
         """The mediators of some of the rows."""
         return replace(self, sources=self.sources.rows(keep))
+
+
+def _sources(frame: pd.DataFrame, names: Sequence[str], inputs: Sequence[str]) -> Sources:
+    """Columns of mediators, which are few: none stays sparse, and none loses what it tells apart.
+
+    Whether a mediator has two levels is seen in double precision.
+    """
+    for name in names:
+        column = native(frame[name])
+        if is_number(column.dtype):
+            doubles(column.dropna(), f"The mediator {name!r}")
+        if column.dtype != frame[name].dtype:
+            frame = frame.assign(**{name: column})
+    return Sources.select(frame, names, inputs)
 
 
 def named_columns(terms: Sequence[Term], frame: pd.DataFrame) -> tuple[str, ...]:

@@ -100,9 +100,12 @@ def _columns_read(
     parsed: Formula, columns: pd.Index, aside: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns that a formula reads: those that are covariates as they are, and the others."""
+    for name in aside:
+        if name not in columns:
+            raise unknown_column(name, list(columns), formula=False)
     header = pd.DataFrame(columns=columns)
-    outcome = expression_columns(parsed.outcome, columns)
-    treatment = expression_columns(parsed.treatment, columns)
+    outcome = expression_columns(parsed.outcome, columns, safe=parsed.safe)
+    treatment = expression_columns(parsed.treatment, columns, safe=parsed.safe)
     between = named_columns(parsed.mediators, header)
     selected = select_columns(
         parsed.covariates,

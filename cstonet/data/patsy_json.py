@@ -4,48 +4,23 @@ Patsy's ``DesignInfo`` refuses to be pickled, and a pickle would be no file to s
 becomes plain values: the code of each factor, its levels, the state of patsy's own stateful
 transforms (``center``, ``standardize``, ``bs``, …) and the coding of each term.
 
-A formula is Python code. A saved one is limited to plain computations on columns, both when it is
-written and when it is read, so that reading a file runs nothing else.
+A saved formula is limited to plain computations on columns (:mod:`cstonet.data.plain_code`), both
+when it is written and when it is read, and is not evaluated by Python afterwards.
 """
 
 from __future__ import annotations
 
-import ast
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import patsy
-import patsy.builtins
 
+from cstonet.data.plain_code import NotPlain, columns_of, names_of
+from cstonet.data.plain_factor import BUILTINS, PlainFactor, meaning_of
+from cstonet.data.plain_parser import expression
 from cstonet.errors import NotAvailableError
-
-BUILTINS: dict[str, Any] = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
-"""What patsy offers to every formula."""
-
-_PORTABLE_NAMES: dict[str, Any] = {**BUILTINS, "np": np}
-_PORTABLE_NODES = (
-    ast.Expression,
-    ast.Call,
-    ast.keyword,
-    ast.Name,
-    ast.Attribute,
-    ast.Constant,
-    ast.List,
-    ast.Tuple,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.operator,
-    ast.unaryop,
-    ast.cmpop,
-    ast.expr_context,
-)
-
-
-# Of a constant: enough for any unit, and no memory is filled by it.
-_LARGEST_POWER = 1000
 
 
 def round_states(info: patsy.DesignInfo) -> None:
@@ -77,18 +52,7 @@ def info_to_json(info: patsy.DesignInfo, columns: Collection[str]) -> dict[str, 
     NotAvailableError
         If a term is more than a plain computation on the columns.
     """
-    factors = list(info.factor_infos)
-    return {
-        "names": list(info.column_names),
-        "factors": [_factor_to_json(info.factor_infos[factor], columns) for factor in factors],
-        "terms": [
-            {
-                "factors": [factors.index(factor) for factor in term.factors],
-                "subterms": [_subterm_to_json(subterm, factors) for subterm in subterms],
-            }
-            for term, subterms in info.term_codings.items()
-        ],
-    }
+    return described(info, lambda factor: _factor_to_json(factor, columns))
 
 
 def info_from_json(saved: Mapping[str, Any], columns: Collection[str]) -> patsy.DesignInfo:
@@ -99,7 +63,32 @@ def info_from_json(saved: Mapping[str, Any], columns: Collection[str]) -> patsy.
     NotAvailableError
         If a term is more than a plain computation on the columns.
     """
-    infos = [_factor_from_json(factor, columns) for factor in saved["factors"]]
+    return made(saved, lambda factor: _factor_from_json(factor, columns))
+
+
+def described(
+    info: patsy.DesignInfo, factor_record: Callable[[patsy.FactorInfo], dict[str, Any]]
+) -> dict[str, Any]:
+    """A design by its parts, with the records of its factors."""
+    factors = list(info.factor_infos)
+    return {
+        "names": list(info.column_names),
+        "factors": [factor_record(info.factor_infos[factor]) for factor in factors],
+        "terms": [
+            {
+                "factors": [factors.index(factor) for factor in term.factors],
+                "subterms": [_subterm_to_json(subterm, factors) for subterm in subterms],
+            }
+            for term, subterms in info.term_codings.items()
+        ],
+    }
+
+
+def made(
+    saved: Mapping[str, Any], factor_of: Callable[[Mapping[str, Any]], patsy.FactorInfo]
+) -> patsy.DesignInfo:
+    """The design that :func:`described` took apart."""
+    infos = [factor_of(factor) for factor in saved["factors"]]
     factors = [info.factor for info in infos]
     codings = OrderedDict(
         (
@@ -111,9 +100,18 @@ def info_from_json(saved: Mapping[str, Any], columns: Collection[str]) -> patsy.
     return patsy.DesignInfo(saved["names"], dict(zip(factors, infos, strict=True)), codings)
 
 
+def restore(state: Mapping[str, Any], learned: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give blank transforms back what they had learned."""
+    for name, values in learned.items():
+        attributes = vars(state["transforms"][name])
+        attributes.clear()
+        attributes.update(values)
+
+
 def _factor_to_json(info: patsy.FactorInfo, columns: Collection[str]) -> dict[str, Any]:
     code = info.factor.code
-    _check_portable(code, columns, info.state["eval_env"].namespace)
+    if not isinstance(info.factor, PlainFactor):
+        _check_portable(code, columns, info.state["eval_env"].namespace)
     categories = info.categories
     return {
         "code": code,
@@ -128,15 +126,15 @@ def _factor_to_json(info: patsy.FactorInfo, columns: Collection[str]) -> dict[st
 
 
 def _factor_from_json(saved: Mapping[str, Any], columns: Collection[str]) -> patsy.FactorInfo:
-    _check_portable(saved["code"], columns, _PORTABLE_NAMES)
-    factor = patsy.EvalFactor(saved["code"])
+    _check_portable(saved["code"], columns)
+    factor = PlainFactor(saved["code"])
     state: dict[str, Any] = {}
-    # Patsy prepares blank transforms; they are then given back what they had learned.
-    factor.memorize_passes_needed(state, patsy.EvalEnvironment([_PORTABLE_NAMES]))
-    for name, learned in saved["transforms"].items():
-        attributes = vars(state["transforms"][name])
-        attributes.clear()
-        attributes.update({key: _restored(value) for key, value in learned.items()})
+    factor.memorize_passes_needed(state)
+    learned = {
+        name: {key: _restored(value) for key, value in values.items()}
+        for name, values in saved["transforms"].items()
+    }
+    restore(state, learned)
     return patsy.FactorInfo(
         factor,
         saved["type"],
@@ -190,69 +188,52 @@ def _restored(value: Any) -> Any:
     return np.array(value["array"]) if isinstance(value, dict) else value
 
 
-def is_portable(code: str, columns: Collection[str]) -> bool:
-    """Whether code is no more than a computation on columns with patsy's and NumPy's functions."""
+def is_plain(info: patsy.FactorInfo, columns: Collection[str]) -> bool:
+    """Whether a factor is a plain computation on columns, whoever evaluates it."""
+    if isinstance(info.factor, PlainFactor):
+        return True
     try:
-        _check_portable(code, columns, _PORTABLE_NAMES)
-    except (NotAvailableError, SyntaxError, ValueError):
+        _check_portable(info.factor.code, columns, info.state["eval_env"].namespace)
+    except NotAvailableError:
         return False
     return True
 
 
-def _check_portable(code: str, columns: Collection[str], namespace: Mapping[str, Any]) -> None:
-    """Refuse code that is more than a computation on columns with patsy's and NumPy's functions.
+def is_portable(code: str, columns: Collection[str]) -> bool:
+    """Whether code is no more than a plain computation on columns, which a file may hold."""
+    try:
+        _check_portable(code, columns)
+    except NotAvailableError:
+        return False
+    return True
+
+
+def _check_portable(
+    code: str, columns: Collection[str], namespace: Mapping[str, Any] | None = None
+) -> None:
+    """Refuse code that is more than a plain computation on columns.
 
     Parameters
     ----------
     code : str
-        A Python expression.
+        An expression.
     columns : collection of str
         Names that are data.
-    namespace : mapping
-        What the other names mean where the code is to be evaluated.
+    namespace : mapping or None
+        What the other names mean where Python evaluates it; None: it does not.
     """
-    nodes = list(ast.walk(ast.parse(code, mode="eval")))
-    for node in nodes:
-        if not isinstance(node, _PORTABLE_NODES):
-            raise _not_portable(code, f"it holds a {type(node).__name__.lower()}")
-        if isinstance(node, ast.BinOp) and not _is_bounded(node, columns):
-            raise _not_portable(code, f"{ast.unparse(node)} may be too large for any memory")
-    for name in _free_names(nodes, columns):
-        if name not in _PORTABLE_NAMES or namespace[name] is not _PORTABLE_NAMES[name]:
+    try:
+        tree = expression(code)
+    except NotPlain as found:
+        raise _not_portable(code, f"{found.part!r} {found.reason}") from found
+    for name in columns_of(tree):
+        if name not in columns:
             raise _not_portable(code, f"{name!r} is defined only in this session")
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and not _is_numpy_function(node):
-            raise _not_portable(code, f"{ast.unparse(node)} is no elementwise NumPy function")
-
-
-def _is_bounded(node: ast.BinOp, columns: Collection[str]) -> bool:
-    """Whether an operation on constants has a result of some size: 9**9**9 and "a" * 9**9 have not.
-
-    Columns hold numbers of fixed size, whatever is done to them.
-    """
-    sequences = (ast.List, ast.Tuple)
-    for side in (node.left, node.right):
-        if isinstance(side, sequences) or isinstance(getattr(side, "value", None), str | bytes):
-            return False
-    if not isinstance(node.op, ast.Pow | ast.LShift):
-        return True
-    if any(isinstance(part, ast.Name) and part.id in columns for part in ast.walk(node.left)):
-        return True
-    power = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
-    if not isinstance(node.left, ast.Constant) or not isinstance(power, ast.Constant):
-        return False
-    return isinstance(power.value, int | float) and abs(power.value) <= _LARGEST_POWER
-
-
-def _free_names(nodes: Iterable[ast.AST], columns: Collection[str]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and node.id not in columns:
-            yield node.id
-
-
-def _is_numpy_function(node: ast.Attribute) -> bool:
-    of_numpy = isinstance(node.value, ast.Name) and node.value.id == "np"
-    return of_numpy and isinstance(getattr(np, node.attr, None), np.ufunc)
+    if namespace is None:
+        return
+    for name in ("Q", *names_of(tree)):
+        if namespace.get(name, BUILTINS["Q"]) is not meaning_of(name):
+            raise _not_portable(code, f"{name!r} is defined only in this session")
 
 
 def _not_portable(code: str, reason: str) -> NotAvailableError:

@@ -19,12 +19,16 @@ import patsy
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
+from cstonet.data import safe_terms
 from cstonet.data.caller import caller_frame
-from cstonet.data.columns import Column, describe, numbers, numpy_dtype, unknown_column
+from cstonet.data.columns import Column, describe, listing, numbers, numpy_dtype, unknown_column
 from cstonet.data.formula import named_column
-from cstonet.data.patsy_json import BUILTINS, info_from_json, info_to_json, round_states
+from cstonet.data.patsy_json import info_from_json, info_to_json, round_states
+from cstonet.data.plain_factor import BUILTINS, PlainFactor, check_room
+from cstonet.data.row_by_row import check_rows
 from cstonet.data.sources import Sources
-from cstonet.errors import FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.errors import CStoNetError, FormulaError, MissingValuesError, UnseenLevelError
+from cstonet.shown import shown
 
 _RAISE = patsy.NAAction(on_NA="raise")
 
@@ -46,9 +50,10 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
     """
     try:
         terms = patsy.ModelDesc.from_formula(text).rhs_termlist
-    except (patsy.PatsyError, RecursionError) as error:
+    # Some operators without operands fail an assertion of patsy.
+    except (patsy.PatsyError, RecursionError, AssertionError) as error:
         raise FormulaError(
-            f"The term {text!r} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
+            f"The term {shown(text)} cannot be read: {_reason(error)}. Arithmetic goes inside I(), "
             "column names that are not plain words inside Q(\"name\"), and '.' stands alone."
         ) from error
     for code in (factor.code for term in terms for factor in term.factors):
@@ -57,7 +62,12 @@ def parse_term(text: str, known: Collection[str]) -> tuple[Any, ...]:
 
 
 def term_matrix(
-    text: str, known: Collection[str], column: Callable[[str], pd.Series], n: int
+    text: str,
+    known: Collection[str],
+    column: Callable[[str], pd.Series],
+    n: int,
+    *,
+    safe: bool = False,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The columns that a sum of terms stands for, with a constant unless it says ``0 +``.
 
@@ -71,6 +81,8 @@ def term_matrix(
         Gives the values of one, without gaps.
     n : int
         Number of rows.
+    safe : bool
+        Whether the terms must be plain computations; else they are Python code, which is run.
 
     Returns
     -------
@@ -78,37 +90,43 @@ def term_matrix(
         (n, k), and what patsy calls the k columns.
     """
     if not isinstance(text, str) or not text.strip():
-        raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {text!r}.")
+        raise FormulaError(f"terms must be a text, such as 'age + C(sex)'; got {shown(text)}.")
+    terms = safe_terms.parse_sum(text, known) if safe else _parse_sum(text, known)
+    frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
+    if frame.shape[1] == 0 and any(term.factors for term in terms):
+        raise FormulaError(f"The terms {shown(text)} use no column of the data.")
+    if frame.shape[1] == 0:
+        return np.ones((n, 1)), tuple(term.name() for term in terms)
+    data = _prepare([_input(frame[name]) for name in frame], frame)
+    _check_room(terms, data, n)
+    with _translated_errors(terms):
+        (info,) = patsy.design_matrix_builders(
+            [terms], lambda: iter([data]), _caller_environment(), _RAISE
+        )
+    return _built(info, data, n).astype(np.float64), tuple(info.column_names)
+
+
+def _parse_sum(text: str, known: Collection[str]) -> list[patsy.Term]:
+    """The terms of a sum of Python expressions, with a constant unless it says otherwise."""
     try:
         described = patsy.ModelDesc.from_formula(text)
-    except (patsy.PatsyError, RecursionError) as error:
+    except (patsy.PatsyError, RecursionError, AssertionError) as error:
         raise FormulaError(
-            f"The terms {text!r} cannot be read: {_reason(error)}. Write them as a sum, such as "
-            "'age + C(sex)'; column names that are not plain words go inside Q(\"name\")."
+            f"The terms {shown(text)} cannot be read: {_reason(error)}. Write them as a sum, such "
+            "as 'age + C(sex)'; column names that are not plain words go inside Q(\"name\")."
         ) from error
     terms = described.rhs_termlist
     if described.lhs_termlist or not terms:
         raise FormulaError(f"{text!r} must be a sum of terms without '~', such as 'age + C(sex)'.")
     for code in (factor.code for term in terms for factor in term.factors):
         _check_names(code, known)
-    frame = pd.DataFrame({name: column(name) for name in columns_used(terms, known)})
-    if frame.shape[1] == 0 and any(term.factors for term in terms):
-        raise FormulaError(f"The terms {text!r} use no column of the data.")
-    if frame.shape[1] == 0:
-        return np.ones((n, 1)), tuple(term.name() for term in terms)
-    data = _prepare([_input(frame[name]) for name in frame], frame)
-    with _translated_errors():
-        (info,) = patsy.design_matrix_builders(
-            [terms], lambda: iter([data]), _caller_environment(), _RAISE
-        )
-        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
-    return np.asarray(matrix, dtype=np.float64), tuple(info.column_names)
+    return list(terms)
 
 
 def columns_used(terms: Iterable[patsy.Term], known: Collection[str]) -> tuple[str, ...]:
     """The columns that terms are made of, in order of appearance."""
-    codes = (factor.code for term in terms for factor in term.factors)
-    return tuple(dict.fromkeys(name for code in codes for name in columns_in(code, known)))
+    factors = (factor for term in terms for factor in term.factors)
+    return tuple(dict.fromkeys(name for each in factors for name in _columns_of(each, known)))
 
 
 def columns_in(code: str, known: Collection[str]) -> tuple[str, ...]:
@@ -143,9 +161,11 @@ def evaluate(code: str, frame: pd.DataFrame) -> pd.Series:
         environment = _caller_environment().with_outer_namespace(BUILTINS)
         values = environment.eval(code, inner_namespace=namespace)
         return pd.Series(values, index=frame.index, name=code)
-    except Exception as error:
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
         raise FormulaError(
-            f"{code!r} cannot be evaluated as one value per row: {_reason(error)}."
+            f"{shown(code)} cannot be evaluated as one value per row: {_reason(error)}."
         ) from error
 
 
@@ -188,11 +208,15 @@ class PatsyBlock:
         # With an intercept, so that C(g) is coded against a reference level.
         everything = [patsy.INTERCEPT, *margins, *terms]
         data = _prepare(inputs, frame)
-        with _translated_errors():
+        _check_room(everything, data, len(frame))
+        with _translated_errors(terms):
             (info,) = patsy.design_matrix_builders(
                 [everything], lambda: iter([data]), _caller_environment(), _RAISE
             )
         round_states(info)
+        used = {factor: _columns_of(factor, frame.columns) for factor in info.factor_infos}
+        with _translated_errors(terms):
+            check_rows(info, data, used, len(frame))
         kept = [j for term in terms for j in range(len(info.column_names))[info.term_slices[term]]]
         return cls(inputs, info, tuple(kept))
 
@@ -220,9 +244,21 @@ class PatsyBlock:
     def build(self, sources: Sources) -> NDArray[np.floating]:
         """The block's covariates (n, k) from columns without missing values."""
         data = _prepare(self.inputs, sources.other)
-        with _translated_errors():
-            (matrix,) = patsy.build_design_matrices([self.info], data, _RAISE)
-        return np.asarray(matrix)[:, self.kept]
+        return _built(self.info, data, len(sources.other))[:, self.kept]
+
+    def __copy__(self) -> PatsyBlock:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> PatsyBlock:
+        # Nothing changes a block after the fit, so that copies in this process can share it.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Patsy's own objects refuse to be pickled.
+        from cstonet.data.patsy_pickle import info_to_record
+
+        record = info_to_record(self.info, self.columns)
+        return _unpickled, (self.inputs, record, self.kept)
 
     def to_json(self) -> dict[str, Any]:
         """Everything :meth:`build` needs, as plain values.
@@ -247,8 +283,24 @@ class PatsyBlock:
         return cls(inputs, info, tuple(saved["kept"]))
 
 
+def _unpickled(
+    inputs: tuple[Column, ...], record: Mapping[str, Any], kept: tuple[int, ...]
+) -> PatsyBlock:
+    """The block that :meth:`PatsyBlock.__reduce__` took apart."""
+    from cstonet.data.patsy_pickle import info_from_record
+
+    return PatsyBlock(inputs, info_from_record(record), kept)
+
+
 def _identity(values: Any) -> Any:
     return values
+
+
+def _columns_of(factor: Any, known: Collection[str]) -> tuple[str, ...]:
+    """The columns that one factor is made of."""
+    if isinstance(factor, PlainFactor):
+        return tuple(name for name in factor.columns if name in known)
+    return columns_in(factor.code, known)
 
 
 def _column(term: patsy.Term, known: Collection[str]) -> str | None:
@@ -280,8 +332,15 @@ def _prepared(column: Column, values: pd.Series) -> pd.Series:
     codes = column.codes(values)
     if column.kind == "boolean":
         return pd.Series(codes.astype(bool), index=values.index)
-    levels = pd.Index(list(column.levels))
+    levels = pd.Index(list(column.levels), tupleize_cols=False)
     return pd.Series(pd.Categorical.from_codes(codes, levels), index=values.index)
+
+
+def _check_room(terms: Sequence[patsy.Term], data: Mapping[str, pd.Series], n: int) -> None:
+    """Refuse safe terms that memory has no room for; whoever writes code is free to fill it."""
+    factors = {factor for term in terms for factor in term.factors}
+    if all(isinstance(factor, PlainFactor) for factor in factors):
+        check_room(terms, factors, data, n)
 
 
 def _input(values: pd.Series) -> Column:
@@ -306,10 +365,11 @@ def _names(code: str) -> Iterator[str]:
     """The names an expression refers to, those inside ``Q()`` included."""
     try:
         nodes = list(ast.walk(ast.parse(code, mode="eval")))
-    except SyntaxError as error:
+    # Besides wrong syntax: characters that no source may hold, nesting too deep for the parser.
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(
-            f"{code!r} cannot be read as an expression: {error.msg}. Column names that are not "
-            'plain words are written Q("name").'
+            f"{shown(code)} cannot be read as an expression: {_reason(error)}. Column names that "
+            'are not plain words are written Q("name").'
         ) from error
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -328,6 +388,22 @@ def _check_names(code: str, known: Collection[str]) -> None:
             raise unknown_column(name, known)
 
 
+def _built(info: patsy.DesignInfo, data: dict[str, pd.Series], n: int) -> NDArray[np.floating]:
+    """The matrix of terms, which must have a row for each of the n rows of the data."""
+    with _translated_errors(info.terms):
+        (matrix,) = patsy.build_design_matrices([info], data, _RAISE)
+    if len(matrix) != n:
+        raise FormulaError(
+            f"Of the terms {_named(info.terms)}, one gives {len(matrix)} values for {n} rows. Each "
+            "must give one number, or one level, for every row."
+        )
+    return np.asarray(matrix)
+
+
+def _named(terms: Iterable[patsy.Term]) -> str:
+    return listing(term.name() for term in terms if term.factors)
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it nests or adds too many terms; write long sums outside of brackets"
@@ -335,8 +411,8 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Patsy's complaints about data, in this package's classes."""
+def _translated_errors(terms: Iterable[patsy.Term]) -> Iterator[None]:
+    """What evaluating terms may raise, in this package's classes."""
     try:
         yield
     except patsy.PatsyError as error:
@@ -352,3 +428,10 @@ def _translated_errors() -> Iterator[None]:
                 "Change the term or correct the rows where it is not defined."
             ) from error
         raise FormulaError(f"The term{code} cannot be evaluated: {_reason(error)}.") from error
+    except (CStoNetError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # a term is code, which may raise anything
+        raise FormulaError(
+            f"Of the terms {_named(terms)}, one cannot be evaluated: {_reason(error)}. Each must "
+            "give one number, or one level, for every row."
+        ) from error

@@ -10,10 +10,11 @@ from typing import Any, Literal
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cstonet.data.arrays import array_to_frame
 from cstonet.data.arrow import open_table
 from cstonet.data.caller import caller_stacklevel
-from cstonet.data.columns import as_frame, check_unique
-from cstonet.data.covariates import Source, array_to_frame
+from cstonet.data.columns import as_frame, check_unique, unknown_column
+from cstonet.data.covariates import Source
 from cstonet.data.formula import Selected, parse_formula, select_columns
 from cstonet.data.frames import is_dictionary
 from cstonet.data.gaps import gap_advice
@@ -23,6 +24,7 @@ from cstonet.data.mediators import RawMediators, check_parts, named_columns
 from cstonet.data.opened import OpenedData
 from cstonet.data.partitions import PartitionedColumns
 from cstonet.data.received import Received
+from cstonet.data.safe_terms import check as check_safety
 from cstonet.data.sources import Gaps, Sources
 from cstonet.data.sparse import SparseColumns
 from cstonet.data.variables import Vector
@@ -32,6 +34,7 @@ from cstonet.errors import (
     FormulaError,
     NotAvailableError,
     OptionError,
+    UnknownColumnError,
 )
 
 Missing = Literal["raise", "drop", "mar", "mnar"]
@@ -57,6 +60,8 @@ class RawData:
         Rows left out already.
     lookup : Lookup or None
         Where other columns of the data can be looked up; None: nowhere.
+    safe : bool
+        Whether the formula was limited to plain computations.
     """
 
     outcome: Vector
@@ -71,6 +76,7 @@ class RawData:
     n_dropped: int = 0
     lookup: Lookup | None = None
     cluster: Vector | None = None
+    safe: bool = False
 
     @classmethod
     def from_formula(
@@ -79,6 +85,8 @@ class RawData:
         data: Any,
         weights: ArrayLike | str | None = None,
         cluster: ArrayLike | str | None = None,
+        *,
+        safe: bool = False,
     ) -> RawData:
         """Read ``outcome ~ treatment | covariates [| mediators]``, take the columns from a frame.
 
@@ -86,7 +94,7 @@ class RawData:
         ----------
         formula : str
             E.g. ``"y ~ treat | ."`` or ``"np.log(y) ~ treat | . - id + C(region) + bs(age, 4)"``.
-            Terms other than column names are Python code, which is run.
+            Terms other than column names are Python code, which is run, unless `safe`.
         data : DataFrame, Arrow table or dataset, or path of a Parquet or Arrow file, n rows
             The data. Never changed. Of all but a frame, only the columns named are read.
             The covariates of a Dask DataFrame stay on its workers.
@@ -94,18 +102,22 @@ class RawData:
             Observation weights, or the name of their column.
         cluster : array-like (n,) or str, optional
             Labels of the clusters that rows belong to, or the name of their column.
+        safe : bool
+            Whether the formula is limited to plain computations, which run no code.
 
         Raises
         ------
         FormulaError, DataError
             Or one of their children, each saying what to do.
         """
-        parsed = parse_formula(formula)
+        parsed = parse_formula(formula, safe=safe)
         opened = OpenedData.of(data, parsed, weights, cluster)
         frame, header = opened.frame, opened.header
         _check_rows((len(frame), header.shape[1]))
-        y = Vector.from_expression(parsed.outcome, frame)
-        treat = Vector.from_expression(parsed.treatment, frame)
+        if safe:
+            check_safety(parsed, opened.columns)
+        y = Vector.from_expression(parsed.outcome, frame, safe=safe)
+        treat = Vector.from_expression(parsed.treatment, frame, safe=safe)
         if set(y.columns) & set(treat.columns):
             raise FormulaError(f"Outcome and treatment share a column in {formula!r}.")
         w = _column_or_values("weights", weights, frame)
@@ -127,7 +139,7 @@ class RawData:
         return cls(
             outcome=y,
             treatment=treat,
-            received=Received.of(treat, frame),
+            received=Received.of(treat, frame, safe=safe),
             weights=w,
             sources=sources,
             selected=selected,
@@ -136,6 +148,7 @@ class RawData:
             mediators=mediators,
             lookup=opened.lookup,
             cluster=c,
+            safe=safe,
         )
 
     @classmethod
@@ -325,6 +338,9 @@ def _column_or_values(
 ) -> Vector | None:
     """A variable that is named, or given with one value per row of a frame."""
     if isinstance(given, str):
+        if given not in frame.columns:
+            error = unknown_column(given, frame.columns, formula=False)
+            raise UnknownColumnError(f"{role}: {error}")
         return Vector.from_column(given, frame)
     _common_index(len(frame), data=frame, **{role: given})
     return _values(role, given, frame.index)

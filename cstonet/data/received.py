@@ -37,6 +37,8 @@ class Received:
     portable : bool
         Whether the expression may be evaluated. That of a file may be if it is a plain computation
         on columns: files are not to run code.
+    safe : bool
+        Whether it is evaluated as a plain computation, and not as Python code.
     """
 
     name: str
@@ -44,9 +46,10 @@ class Received:
     by_rows: bool = True
     session: tuple[str, ...] = ()
     portable: bool = True
+    safe: bool = False
 
     @classmethod
-    def of(cls, treatment: Vector, frame: pd.DataFrame) -> Received:
+    def of(cls, treatment: Vector, frame: pd.DataFrame, *, safe: bool) -> Received:
         """The rule behind the treatment of the fit's frame."""
         if treatment.columns in ((), (treatment.name,)):
             return cls(treatment.name)
@@ -57,8 +60,9 @@ class Received:
         return cls(
             treatment.name,
             treatment.columns,
-            _is_by_rows(treatment, frame),
-            session_names(treatment.name, frame.columns),
+            _is_by_rows(treatment, frame, safe),
+            () if safe else session_names(treatment.name, frame.columns),
+            safe=safe,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +84,7 @@ class Received:
 
             portable = is_portable(name, inputs)
         session = tuple(map(str, saved["session"]))
-        return cls(name, inputs, bool(saved["by_rows"]), session, portable)
+        return cls(name, inputs, bool(saved["by_rows"]), session, portable, safe=True)
 
     def read(self, data: object, instead: str) -> pd.Series:
         """The treatments of m new units, without gaps.
@@ -130,7 +134,7 @@ class Received:
                 f"name; {instead}"
             )
         else:
-            vector = Vector.from_expression(self.name, frame)
+            vector = Vector.from_expression(self.name, frame, safe=self.safe)
         if vector.gaps.counts:
             raise MissingValuesError(
                 f"data: the treatment {self.name!r} has {vector.gaps.counts[self.name]} missing "
@@ -139,9 +143,10 @@ class Received:
         return vector.values
 
 
-def _is_by_rows(treatment: Vector, frame: pd.DataFrame) -> bool:
+def _is_by_rows(treatment: Vector, frame: pd.DataFrame, safe: bool) -> bool:
     """Whether the expression gives rows the same values by themselves: some of them, one by one."""
-    return all(_alone(treatment, frame.iloc[[row]], row) for row in _telling_rows(treatment.values))
+    rows = _telling_rows(treatment.values)
+    return all(_alone(treatment, frame.iloc[[row]], row, safe) for row in rows)
 
 
 def _telling_rows(values: pd.Series) -> list[int]:
@@ -155,12 +160,12 @@ def _telling_rows(values: pd.Series) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def _alone(treatment: Vector, row: pd.DataFrame, number: int) -> bool:
+def _alone(treatment: Vector, row: pd.DataFrame, number: int, safe: bool) -> bool:
     """Whether a row by itself has the value that it has among all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said already, of all rows
         try:
-            again = Vector.from_expression(treatment.name, row).values
+            again = Vector.from_expression(treatment.name, row, safe=safe).values
         except FormulaError:
             return False
     value = treatment.values.iloc[[number]]

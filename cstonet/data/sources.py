@@ -14,7 +14,7 @@ from cstonet.data.columns import is_number, listing, numbers, take
 from cstonet.data.matrix import parts
 from cstonet.data.partitions import PartitionedColumns
 from cstonet.data.sparse import SparseColumns, has_sparse
-from cstonet.errors import MissingValuesError
+from cstonet.errors import InfiniteValuesError, MissingValuesError
 
 if TYPE_CHECKING:
     from cstonet.data.matrix import Matrix
@@ -188,11 +188,21 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if all(map(is_number, set(frame.dtypes))):
         return frame
     found = {
-        str(name): column.astype(object).where(column.notna(), np.nan).astype(np.float64)
+        str(name): _as_doubles(column)
         for name, column in frame.items()
         if not is_number(column.dtype) and _numbers_only(column)
     }
     return frame.assign(**found) if found else frame
+
+
+def _as_doubles(column: pd.Series) -> pd.Series:
+    try:
+        return column.astype(object).where(column.notna(), np.nan).astype(np.float64)
+    except OverflowError:
+        raise InfiniteValuesError(
+            f"Column {str(column.name)!r} holds numbers that are too large for any model. Rescale "
+            "it, e.g. to logarithms."
+        ) from None
 
 
 def _numbers_only(column: pd.Series) -> bool:

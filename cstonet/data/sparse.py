@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cstonet.data.arrays import as_names, wrong_names
 from cstonet.data.columns import check_unique, listing, numpy_dtype, unknown_column
-from cstonet.errors import ColumnTypeError, LengthMismatchError
+from cstonet.errors import ColumnTypeError, DataError, LengthMismatchError
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -49,8 +50,16 @@ class SparseColumns:
         ColumnTypeError
             If the values are no real numbers.
         """
+        if len(matrix.shape) != 2:
+            raise DataError(
+                f"X must have the shape (n, p); this sparse array has {matrix.shape}. One column "
+                "is X.reshape(-1, 1)."
+            )
         n, p = matrix.shape
-        names = [f"x{j}" for j in range(1, p + 1)] if names is None else list(names)
+        listed = tuple(f"x{j}" for j in range(1, p + 1)) if names is None else as_names(names)
+        if listed is None:
+            raise wrong_names(names)
+        names = listed
         if len(names) != p:
             raise LengthMismatchError(
                 f"X has {p} columns where {len(names)} are expected: {listing(names)}."

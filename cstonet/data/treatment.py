@@ -18,8 +18,15 @@ from pandas.api import types as pdt
 from cstonet.data.columns import is_number, listing
 from cstonet.data.leaks import check_dose_is_no_outcome, check_no_dose, check_no_treatment
 from cstonet.data.matrix import Rows
+from cstonet.data.native import inferred
 from cstonet.data.units import Units
-from cstonet.data.variables import BlockFamily, Vector, check_finite_values, counted
+from cstonet.data.variables import (
+    BlockFamily,
+    Vector,
+    check_finite_values,
+    check_weights,
+    counted,
+)
 from cstonet.errors import (
     ConstantTreatmentError,
     OneArmedError,
@@ -27,6 +34,7 @@ from cstonet.errors import (
     TreatmentTypeError,
     UnknownLevelError,
 )
+from cstonet.shown import shown
 
 TreatmentKind = Literal["binary", "multilevel", "continuous"]
 ArmsKind = Literal["binary", "multilevel"]
@@ -87,11 +95,11 @@ class Arms:
     def check_folds(self, folds: int, weights: NDArray[np.float64] | None) -> None:
         """Raise an error unless every fold can train on at least two units of each arm.
 
-        Rows of weight zero train nothing.
+        Rows of weight zero train nothing, and where one row has all the weight it is alone.
 
         Raises
         ------
-        TooFewRowsError, OneArmedError
+        TooFewRowsError, OneArmedError, UnevenWeightsError
         """
         codes = counted(self.codes, weights)
         _check_rows(len(codes), folds, weights)
@@ -106,6 +114,8 @@ class Arms:
                     f"Treatment arm {level!r} has {units} unit(s){positive}; with {folds} fold(s) "
                     f"an effect needs at least {needed} in each arm. Use fewer folds, or more data."
                 )
+            if weights is not None:
+                check_weights(weights[self.codes == code], f"treatment arm {level!r}")
 
     def check_training(self, rows: NDArray[np.int64], cluster: str) -> None:
         """Raise an error unless rows of whole clusters hold two or more units of each arm.
@@ -235,7 +245,7 @@ def treatment_levels(treatment: Vector) -> tuple[Any, ...]:
     TreatmentTypeError
         If they are neither numbers, booleans, text nor categories.
     """
-    values = treatment.values.infer_objects()
+    values = inferred(treatment.values, f"The treatment {treatment.name!r}")
     levels = _distinct(values, treatment.name)
     if len(levels) == 1:
         raise ConstantTreatmentError(
@@ -251,7 +261,7 @@ def natural_kind(treatment: Vector) -> TreatmentKind | None:
     Binary for two levels; multilevel for more, unless they are numbers that look like amounts.
     Rows with gaps do not count. None if the values are nothing that could be a treatment.
     """
-    values = treatment.values[~treatment.gaps.rows].infer_objects()
+    values = inferred(treatment.values[~treatment.gaps.rows], f"The treatment {treatment.name!r}")
     if values.empty:
         return None
     try:
@@ -268,13 +278,16 @@ def natural_kind(treatment: Vector) -> TreatmentKind | None:
 
 def level_code(value: object, levels: tuple[Any, ...], name: str, what: str) -> int:
     """Position of a level that the user named, or an error that lists the levels."""
-    try:
-        return levels.index(value)
-    except ValueError:
-        raise UnknownLevelError(
-            f"{what}: the treatment {name!r} has no level {value!r}. Choose one of "
-            f"{listing(levels)}."
-        ) from None
+    for code, level in enumerate(levels):
+        try:
+            if value is level or bool(level == value):
+                return code
+        except Exception:  # values that cannot be compared are no levels
+            break
+    raise UnknownLevelError(
+        f"{what}: the treatment {name!r} has no level {shown(value)}. Choose one of "
+        f"{listing(levels)}."
+    )
 
 
 def _check_rows(n: int, folds: int, weights: NDArray[np.float64] | None) -> None:
@@ -291,6 +304,8 @@ def _distinct(values: pd.Series, name: str) -> tuple[Any, ...]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return tuple(values.cat.remove_unused_categories().cat.categories.tolist())
     if is_number(values.dtype):
+        if pdt.is_integer_dtype(values.dtype):  # exact, beyond what double precision tells apart
+            return tuple(sorted(map(int, values.unique())))
         numbers = values.to_numpy(dtype=np.float64)
         check_finite_values(numbers, f"treatment {name!r}")
         return tuple(int(v) if v.is_integer() else v for v in np.unique(numbers).tolist())

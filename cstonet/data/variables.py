@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -11,23 +12,36 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types as pdt
 
-from cstonet.data.columns import is_number, listing, take, unknown_column
+from cstonet.data.columns import different, is_number, listing, take, unknown_column
 from cstonet.data.formula import named_column
+from cstonet.data.native import as_series, doubles, inferred, is_extended, native
 from cstonet.data.sources import Gaps
+from cstonet.data.units import beyond_rounding, careful_moments
 from cstonet.errors import (
     ColumnTypeError,
     ConstantOutcomeError,
     DataError,
+    ExtremeScaleError,
     InfiniteValuesError,
     LengthMismatchError,
     OutcomeTypeError,
     TooFewClustersError,
+    UnevenWeightsError,
 )
+from cstonet.shown import shown
+
+# Powers of ten that are a variable's largest size and, with a minus, its least range: squares of
+# what is many times larger, and sums of millions of these, are numbers.
+_LARGEST_POWER = 145
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Family = Literal["gaussian", "binomial", "poisson"]
 # Families of the units of a network, by which treatments, mediators and outcomes are modelled.
 BlockFamily = Literal["gaussian", "bernoulli", "categorical", "poisson"]
+
+# Weight, with a mean of one, of rows that count for nothing; rows of equal weight that those of an
+# arm must be worth, (Σ w)² / Σ w².
+_NEGLIGIBLE, _FEWEST_WORTH = 1e-16, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +66,17 @@ class Vector:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def from_expression(cls, code: str, frame: pd.DataFrame) -> Vector:
-        """A column, or a Python expression of columns.
+    def from_expression(cls, code: str, frame: pd.DataFrame, *, safe: bool = False) -> Vector:
+        """A column, or an expression of columns.
+
+        Parameters
+        ----------
+        code : str
+            The column or the expression.
+        frame : DataFrame
+            The data.
+        safe : bool
+            Whether an expression must be a plain computation; else it is Python code, which is run.
 
         Raises
         ------
@@ -65,10 +88,9 @@ class Vector:
             return cls.from_column(name, frame)
         if code.isidentifier():
             return cls.from_column(code, frame)
-        from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
-
-        columns = patsy_terms.columns_in(code, frame.columns)
-        values = patsy_terms.evaluate(code, frame)
+        terms = _reader_of_terms(safe)
+        columns = terms.columns_in(code, frame.columns)
+        values = terms.evaluate(code, frame)
         # The expression may hide a gap: NaN > 0 is False, not missing.
         hidden = take(frame, columns).isna().to_numpy().any(axis=1)
         missing = hidden | values.isna().to_numpy()
@@ -83,7 +105,7 @@ class Vector:
         UnknownColumnError
             If there is no such column.
         """
-        values = take(frame, [name]).iloc[:, 0]
+        values = native(take(frame, [name]).iloc[:, 0])
         return cls(name, values, Gaps.of_column(name, values.isna().to_numpy()), (name,))
 
     @classmethod
@@ -111,6 +133,10 @@ class Vector:
             shape = np.shape(values)
         except ValueError:
             raise DataError(f"{expected}; it holds lists that differ in length.") from None
+        except Exception:  # the code of the values' own class
+            shape = None
+        if not isinstance(shape, tuple):
+            raise DataError(f"{expected}; it is {shown(values)}.")
         if len(shape) == 2 and shape[1] == 1:
             frame = isinstance(values, pd.DataFrame)
             values, shape = values.iloc[:, 0] if frame else np.ravel(values), shape[:1]
@@ -118,13 +144,13 @@ class Vector:
             raise DataError(
                 f"{expected}; its shape is {shape}. Pass a one-dimensional array or a Series."
             )
-        if len(values) != len(index):
+        if shape[0] != len(index):
             raise LengthMismatchError(
-                f"{name} has {len(values)} values but there are {len(index)} rows. Pass one value "
+                f"{name} has {shape[0]} values but there are {len(index)} rows. Pass one value "
                 "per row."
             )
         label: Hashable | None = getattr(values, "name", None)
-        series = pd.Series(values).set_axis(index)
+        series = as_series(values, name, index)
         name = name if label is None else str(label)
         return cls(name, series, Gaps.of_column(name, series.isna().to_numpy()))
 
@@ -134,8 +160,8 @@ class Vector:
         return Vector(self.name, self.values.loc[keep], gaps, self.columns)
 
 
-def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
-    """The columns that a variable is made of: one, or those of a Python expression.
+def expression_columns(code: str, columns: pd.Index, *, safe: bool = False) -> tuple[str, ...]:
+    """The columns that a variable is made of: one, or those of an expression.
 
     Raises
     ------
@@ -147,9 +173,19 @@ def expression_columns(code: str, columns: pd.Index) -> tuple[str, ...]:
         return (name,)
     if code.isidentifier():
         raise unknown_column(code, columns)
-    from cstonet.data import patsy_terms  # not at the top: plain formulas never load patsy
+    used: tuple[str, ...] = _reader_of_terms(safe).columns_in(code, columns)
+    return used
 
-    return patsy_terms.columns_in(code, columns)
+
+def _reader_of_terms(safe: bool) -> Any:
+    """The module that reads expressions; not at the top: plain formulas never load patsy."""
+    if safe:
+        from cstonet.data import safe_terms
+
+        return safe_terms
+    from cstonet.data import patsy_terms
+
+    return patsy_terms
 
 
 def counted(values: NDArray[_Scalar], weights: NDArray[np.float64] | None) -> NDArray[_Scalar]:
@@ -182,22 +218,23 @@ def outcome_values(
         A copy.
     family : {"gaussian", "binomial", "poisson"}
     """
-    values = outcome.values.infer_objects()
+    values = inferred(outcome.values, f"The outcome {outcome.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise OutcomeTypeError(
             f"The outcome {outcome.name!r} ({values.dtype}) is not numeric; it holds "
-            f"{listing(values.unique(), 3)}. Code it as numbers; two classes as 0 and 1, for "
+            f"{listing(different(values), 3)}. Code it as numbers; two classes as 0 and 1, for "
             "example with I(outcome == 'yes')."
         )
-    y = values.to_numpy(dtype=np.float64, copy=True)
+    y = doubles(values, f"The outcome {outcome.name!r}")
     check_finite_values(y, f"outcome {outcome.name!r}")
     own = counted(y, weights)
-    if (own == own[0]).all():
+    if not differ(own):
         raise ConstantOutcomeError(
             f"The outcome {outcome.name!r} is {own[0]:g} in all {rows_that_count(own, weights)}, "
             "so there is nothing to explain. Check the column, or the filter that selected the "
             "rows."
         )
+    check_scale(y, own, f"outcome {outcome.name!r}")
     zero_one = bool(np.isin(y, (0.0, 1.0)).all())
     if family == "binomial" and not zero_one:
         raise OutcomeTypeError(
@@ -222,13 +259,13 @@ def may_be_counts(y: NDArray[np.float64]) -> bool:
 
 def weight_values(weights: Vector) -> NDArray[np.float64]:
     """Weights as numbers with mean 1, shape (n,); a copy."""
-    values = weights.values.infer_objects()
+    values = inferred(weights.values, f"The weights {weights.name!r}")
     if not _is_number_or_boolean(values.dtype):
         raise DataError(
             f"The weights {weights.name!r} ({values.dtype}) are not numeric. Pass one "
             "non-negative number per row."
         )
-    w = values.to_numpy(dtype=np.float64, copy=True)
+    w = doubles(values, f"The weights {weights.name!r}")
     check_finite_values(w, f"weights {weights.name!r}")
     if (w < 0).any():
         raise DataError(
@@ -239,7 +276,28 @@ def weight_values(weights: Vector) -> NDArray[np.float64]:
         raise DataError(f"The weights {weights.name!r} are all zero, so no row would count.")
     # Divided by the largest first: a sum of huge weights could overflow.
     w /= w.max()
-    return np.asarray(w / w.mean())
+    w /= w.mean()
+    # Sums over all rows do not see these, and minibatches of nothing else would have no weight in
+    # single precision: they count as what they are.
+    w[w < _NEGLIGIBLE] = 0.0
+    check_weights(w, "all data")
+    return w
+
+
+def check_weights(weights: NDArray[np.float64], where: str) -> None:
+    """Refuse weights (m,) of the rows of a part of the data, of which one has nearly all.
+
+    Raises
+    ------
+    UnevenWeightsError
+    """
+    worth = float(weights.sum() ** 2 / np.sum(weights**2))
+    if worth < _FEWEST_WORTH:
+        raise UnevenWeightsError(
+            f"One row has {weights.max() / weights.sum():.0%} of the weight of {where}, whose "
+            f"{len(weights)} rows are worth {worth:.1f} of equal weight: from one row nothing can "
+            "be learned. Check the weights, and trim those that are above all others."
+        )
 
 
 def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
@@ -260,8 +318,10 @@ def cluster_codes(cluster: Vector, weights: NDArray[np.float64] | None = None) -
         If only one cluster counts.
     """
     try:
+        if is_extended(cluster.values.dtype):
+            raise TypeError("pandas would round them")
         codes, _ = pd.factorize(cluster.values)
-    except TypeError:
+    except Exception:  # also what the code of the labels' own classes raises
         raise ColumnTypeError(
             f"The clusters {cluster.name!r} ({cluster.values.dtype}) are not labels. Pass a number "
             "or a text for each row, the same for rows that belong together."
@@ -280,8 +340,8 @@ def numbers_as_text(values: pd.Series) -> bool:
     """Whether a column of text, of more than two levels, holds nothing but numbers."""
     if isinstance(values.dtype, pd.CategoricalDtype) or pdt.infer_dtype(values) != "string":
         return False
-    different = pd.Series(values.unique())
-    return len(different) > 2 and bool(pd.to_numeric(different, errors="coerce").notna().all())
+    texts = pd.Series(values.unique(), dtype=object)
+    return len(texts) > 2 and bool(pd.to_numeric(texts, errors="coerce").notna().all())
 
 
 def _is_number_or_boolean(dtype: Any) -> bool:
@@ -297,6 +357,56 @@ def check_finite_values(values: NDArray[np.float64], what: str) -> None:
             f"The {what} is infinite in {infinite} of {len(values)} rows. Correct these rows or "
             "leave them out."
         )
+
+
+def differ(own: NDArray[np.float64]) -> bool:
+    """Whether values (m,) differ by more than rounding errors."""
+    if (own == own[0]).all():
+        return False
+    return bool(beyond_rounding(*careful_moments(own[:, np.newaxis], None))[0])
+
+
+def check_scale(
+    values: NDArray[np.float64],
+    own: NDArray[np.float64],
+    what: str,
+    most: int = _LARGEST_POWER,
+) -> None:
+    """Refuse a variable, called `what` in the message, if its squares would be no numbers.
+
+    Parameters
+    ----------
+    values : (n,)
+        Its values.
+    own : (m,)
+        Those of the rows that count, which differ.
+    what : str
+        The role and the name.
+    most : int
+        The power of ten that it may reach; its range may be one over this.
+
+    Raises
+    ------
+    ExtremeScaleError
+    """
+    low, high = float(values.min()), float(values.max())
+    power = math.floor(math.log10(max(-low, high)))
+    if power >= most:
+        raise ExtremeScaleError(
+            f"The {what} ranges from {low:.3g} to {high:.3g}: powers of such numbers are too large "
+            f"to be computed with. Divide it by 1e{power}, or correct the rows that are wrong."
+        )
+    power = power_of_range(own)
+    if power < -most:
+        raise ExtremeScaleError(
+            f"The {what} ranges from {low:.6g} to {high:.6g}: powers of such differences are too "
+            f"small to be computed with. Multiply it by 1e{-power}."
+        )
+
+
+def power_of_range(own: NDArray[np.float64]) -> int:
+    """The power of ten in the range of values (m,) that differ."""
+    return math.floor(math.log10(own.max() - own.min()))
 
 
 def block_family(family: Family) -> BlockFamily:

@@ -23,6 +23,7 @@ from cstonet.errors import (
 )
 from cstonet.memory import available_bytes
 from cstonet.places import write_at_once
+from cstonet.shown import shown
 
 METADATA, ARRAYS = "metadata.json", "arrays.safetensors"
 # Bytes that may be unpacked whatever the size of the file, and how much larger than their packed
@@ -76,17 +77,19 @@ def read_archive(path: Path) -> tuple[bytes, bytes]:
     NotEnoughMemoryError
         If there is no room for it.
     """
-    if not path.is_file():
-        what = "is no file" if path.exists() else "does not exist"
-        raise FilePathError(f"{str(path)!r} {what}: name a file that res.save() wrote.")
     try:
+        if not path.is_file():
+            what = "is no file" if path.exists() else "does not exist"
+            raise FilePathError(f"{str(path)!r} {what}: name a file that res.save() wrote.")
         with path.open("rb") as file:
             return _unpack(path, file)
+    except FilePathError:
+        raise
     except OSError as error:
         if error.errno == errno.EINVAL:  # a place that no file has
             raise _damaged(path, error) from error
         reason = error.strerror or str(error)
-        raise FilePathError(f"{str(path)!r} cannot be read: {reason}.") from error
+        raise FilePathError(f"{shown(str(path))} cannot be read: {reason}.") from error
 
 
 def _pack(file: IO[bytes], metadata: bytes, arrays: bytes) -> None:

@@ -136,7 +136,7 @@ def opened(path: str | os.PathLike[str], identity: Identity) -> Iterator[Checkpo
     odd = [one for one in there if _is_ours(one.name) and _is_no_file(one)]
     if odd:
         raise CheckpointError(
-            f"checkpoint: {str(odd[0])!r} is a link, a pipe or a folder, and no fit puts one there. "
+            f"checkpoint: {str(odd[0])!r} is a link, a pipe or a folder, which no fit puts there. "
             "Delete it, or name another folder."
         )
     foreign = [one.name for one in there if not _is_ours(one.name)]

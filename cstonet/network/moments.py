@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.data.matrix import parts
-from cstonet.data.units import weighted_moments
+from cstonet.data.units import Footing, weighted_moments
 
 FloatArray = NDArray[np.float64]
 
@@ -80,6 +80,23 @@ class DenseColumns:
         high: FloatArray | None = None,
     ) -> ColumnMoments:
         """Of some columns, maybe held within bounds."""
+        merged = self._merged(columns, low, high)
+        footing = merged.footing()
+        if len(footing.special):  # the others are the same again
+            merged = self._merged(columns, low, high, footing)
+        found = merged.result()
+        return ColumnMoments(
+            footing.place(found.mean), footing.size(found.spread), footing.size(found.reach)
+        )
+
+    def _merged(
+        self,
+        columns: NDArray[np.int64],
+        low: FloatArray | None,
+        high: FloatArray | None,
+        footing: Footing | None = None,
+    ) -> _Merged:
+        """All rows of some columns, looked at from their footing; by default as they are."""
         merged = _Merged(len(columns))
         whole = len(columns) == self._X.shape[1]
         for rows, some in parts(self._X, len(columns), _AT_ONCE):
@@ -90,9 +107,13 @@ class DenseColumns:
                 x, used = x[used > 0], used[used > 0]
             if low is not None and high is not None:
                 x = np.clip(x, low[some], high[some])
+            if footing is not None:
+                x = footing.of_columns(some).seen(x)
             if len(x):
-                merged.add(x, used, some)
-        return merged.result()
+                # Columns of extreme size overflow, and are looked at again.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    merged.add(x, used, some)
+        return merged
 
 
 class _Merged:
@@ -119,6 +140,10 @@ class _Merged:
         self._weight[columns] += new
         self._low[columns] = np.minimum(self._low[columns], x.min(axis=0))
         self._high[columns] = np.maximum(self._high[columns], x.max(axis=0))
+
+    def footing(self) -> Footing:
+        """From where the columns should be looked at."""
+        return Footing.of(self._low, self._high)
 
     def result(self) -> ColumnMoments:
         """Of all rows taken."""
@@ -166,19 +191,30 @@ class SparseColumns:
         if 2 * used[X.indices[entries]].sum() < used.sum():
             mean, spread, reach = self._of(slice(column, column + 1))
             return float(mean[0]), float(spread[0]), float(reach[0])
-        x = np.zeros((X.shape[0], 1))
-        x[X.indices[entries], 0] = X.data[entries]
-        found = DenseColumns(x, self._weights).brought_in(np.zeros(1, dtype=np.int64))
+        found = self._dense(column).brought_in(np.zeros(1, dtype=np.int64))
         return float(found.mean[0]), float(found.spread[0]), float(found.reach[0])
 
+    def _dense(self, column: int) -> DenseColumns:
+        """One column, zeros and all."""
+        entries = slice(self._X.indptr[column], self._X.indptr[column + 1])
+        x = np.zeros((self._X.shape[0], 1))
+        x[self._X.indices[entries], 0] = self._X.data[entries]
+        return DenseColumns(x, self._weights)
+
     def _of(self, some: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-        X, total = self._X, self._weights.sum()
+        X, used = self._X, self._weights > 0
         starts = X.indptr[some.start : some.stop + 1]
         entries = slice(starts[0], starts[-1])
         column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        weight = self._weights[X.indices[entries]]
-        x = np.asarray(X.data[entries], dtype=np.float64)
-        column, weight, x = column[weight > 0], weight[weight > 0], x[weight > 0]
+        counted = used[X.indices[entries]]
+        weight = self._weights[X.indices[entries]][counted]
+        column, x = column[counted], np.asarray(X.data[entries], dtype=np.float64)[counted]
+        whole = np.bincount(column, minlength=len(starts) - 1) == np.count_nonzero(used)
+        low, high = np.where(whole, np.inf, 0.0), np.where(whole, -np.inf, 0.0)
+        np.minimum.at(low, column, x)
+        np.maximum.at(high, column, x)
+        footing, total = Footing.of(low, high), self._weights.sum()
+        x = x * footing.factor[column]
 
         def summed(values: FloatArray) -> FloatArray:
             sums = np.bincount(column, values, minlength=len(starts) - 1)
@@ -187,10 +223,15 @@ class SparseColumns:
         mean = summed(weight * x) / total
         absent = np.maximum(total - summed(weight), 0.0)
         squares = summed(weight * (x - mean[column]) ** 2) + absent * mean**2
-        stored = np.bincount(column, minlength=len(starts) - 1)
-        reach = np.where(stored < np.count_nonzero(self._weights), np.abs(mean), 0.0)
+        reach = np.where(whole, 0.0, np.abs(mean))
         np.maximum.at(reach, column, np.abs(x - mean[column]))
-        return mean, np.sqrt(squares / total), reach
+        mean, reach = mean / footing.factor, reach / footing.factor
+        spread = np.sqrt(squares / total) / footing.factor
+        for level in np.flatnonzero(footing.start):  # without zeros: it might as well be dense
+            found = self._dense(some.start + int(level)).moments()
+            mean[level], spread[level] = found.mean[0], found.spread[0]
+            reach[level] = found.reach[0]
+        return mean, spread, reach
 
     def _blocks(self) -> Iterator[slice]:
         """Parts of the columns with a bounded number of stored entries, at least one each."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.data.partitions import PartitionedMatrix
+from cstonet.data.units import Footing
 from cstonet.network.covariates import Stop
 from cstonet.network.products import Explained, Products
 from cstonet.network.scaling import Scaling, column_scaling, scaling_of_moments
@@ -166,16 +167,22 @@ def partitioned_scaling(
 ) -> Scaling:
     """:func:`cstonet.network.scaling.column_scaling` of a partitioned matrix."""
     own = matrix.sliced(weights)
-    totals, sums = zip(*matrix.map(_sums, own), strict=True)
+    totals, sums, low, high = zip(*matrix.map(_sums, own), strict=True)
     total = float(sum(totals))
-    mean = _total(list(sums)) / total
+    # Of extreme columns sums are no numbers, and of those on a high level they are inexact.
+    special = Footing.of(np.min(low, axis=0), np.max(high, axis=0)).special
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = _total(list(sums)) / total
+    mean[special] = 0.0
     everywhere = [mean] * len(own)
     squares, reach = zip(*matrix.map(_deviations, own, everywhere), strict=True)
-    spread = np.sqrt(_total(list(squares)) / total)
-    # Columns with values far out are few: their medians are found here.
-    wild = np.flatnonzero(np.max(reach, axis=0) > limit * spread)
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(_total(list(squares)) / total)
+        # Columns with values far out are few: their medians are found here.
+        wild = np.flatnonzero(np.max(reach, axis=0) > limit * spread)
+    spread[special] = 0.0
     scaling = scaling_of_moments(mean, spread, limit)
-    for column in wild:
+    for column in np.union1d(wild, special):
         one = column_scaling(matrix[:, np.array([column])], limit, weights)
         scaling.center[column] = one.center[0]
         scaling.inverse_scale[column] = one.inverse_scale[0]
@@ -221,14 +228,22 @@ def _score_sums(
     return data.score_sums(rows, products, mean_squares, covariates, 1, None, explained)
 
 
-def _sums(part: _Part, weights: NDArray[np.float64] | None) -> tuple[float, NDArray[np.float64]]:
-    """Total weight, and weighted sums of the columns."""
-    if weights is None:
-        return float(len(part)), part.sum(axis=0, dtype=np.float64)
-    total = np.zeros(part.shape[1])
-    for i in range(0, len(part), _ROWS_AT_ONCE):
-        total += weights[i : i + _ROWS_AT_ONCE] @ part[i : i + _ROWS_AT_ONCE].astype(np.float64)
-    return float(weights.sum()), total
+def _sums(
+    part: _Part, weights: NDArray[np.float64] | None
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Total weight; of the columns weighted sums, and ends of the values in rows that count."""
+    low, high = np.full(part.shape[1], np.inf), np.full(part.shape[1], -np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):  # extreme columns are looked at elsewhere
+        total = part.sum(axis=0, dtype=np.float64) if weights is None else np.zeros(part.shape[1])
+        for i in range(0, len(part), _ROWS_AT_ONCE):
+            some = part[i : i + _ROWS_AT_ONCE]
+            if weights is not None:
+                used = weights[i : i + _ROWS_AT_ONCE]
+                total += used @ some.astype(np.float64)
+                some = some[used > 0]
+            if len(some):
+                low, high = np.minimum(low, some.min(axis=0)), np.maximum(high, some.max(axis=0))
+    return float(len(part) if weights is None else weights.sum()), total, low, high
 
 
 def _deviations(
@@ -238,12 +253,13 @@ def _deviations(
     squares, reach = np.zeros(part.shape[1]), np.zeros(part.shape[1])
     for i in range(0, len(part), _ROWS_AT_ONCE):
         away = part[i : i + _ROWS_AT_ONCE].astype(np.float64) - mean
-        if weights is None:
-            squares += np.einsum("ij,ij->j", away, away)
-        else:
-            used = weights[i : i + _ROWS_AT_ONCE]
-            squares += used @ away**2
-            away = away[used > 0]
+        with np.errstate(over="ignore", invalid="ignore"):  # as above
+            if weights is None:
+                squares += np.einsum("ij,ij->j", away, away)
+            else:
+                used = weights[i : i + _ROWS_AT_ONCE]
+                squares += used @ away**2
+                away = away[used > 0]
         if len(away):
             np.maximum(reach, np.abs(away).max(axis=0), out=reach)
     return squares, reach

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cstonet import _core
 from cstonet.data.matrix import SMALL_COPY, is_partitioned
+from cstonet.data.units import varies
 from cstonet.memory import available_bytes
 from cstonet.network.moments import DenseColumns, SparseColumns
 
@@ -36,6 +37,11 @@ class Scaling:
     center: NDArray[np.float64]
     inverse_scale: NDArray[np.float64]
     limit: float
+
+    @property
+    def constant(self) -> NDArray[np.intp]:
+        """Columns that become zero, by number."""
+        return np.flatnonzero(self.inverse_scale == 0)
 
     def check(self, columns: int) -> None:
         """Raise ValueError unless it is one of so many columns, in finite numbers."""
@@ -141,7 +147,8 @@ def column_scaling(X: Matrix, limit: float, weights: NDArray[np.float64] | None 
     )
     found = columns.moments()
     mean, spread = found.mean, found.spread
-    wild = np.flatnonzero(found.reach > limit * spread)
+    with np.errstate(over="ignore"):  # nothing is further out than infinitely
+        wild = np.flatnonzero(found.reach > limit * spread)
     if len(wild):
         tame = columns.brought_in(wild)
         mean[wild], spread[wild] = tame.mean, tame.spread
@@ -152,6 +159,5 @@ def scaling_of_moments(
     mean: NDArray[np.float64], spread: NDArray[np.float64], limit: float
 ) -> Scaling:
     """The scaling of columns with these means and standard deviations."""
-    # A column is constant when its spread is rounding error of its level.
-    varies = spread > 1e-12 * np.maximum(np.abs(mean), np.finfo(float).tiny)
-    return Scaling(mean, np.divide(1.0, spread, out=np.zeros(len(mean)), where=varies), limit)
+    inverse = np.divide(1.0, spread, out=np.zeros(len(mean)), where=varies(mean, spread))
+    return Scaling(mean, inverse, limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from cstonet.data.treatment import level_dummies
 from cstonet.network.covariates import Covariates
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Wiring
+
+if TYPE_CHECKING:
+    from cstonet.network.training import StartResult
 
 # Position of the visible blocks in layer order: the treatment's layer precedes the outcome's.
 TREATMENT, OUTCOME = 0, 1
@@ -203,6 +207,8 @@ class TrainedStart:
         The network; None if it diverged.
     failure
         Why it was given up; empty if it was not.
+    rescue
+        Why it was tried again with smaller steps, if that helped; empty if it did not have to be.
     trace : (epochs, columns)
         Its history.
     slab_paths
@@ -211,17 +217,23 @@ class TrainedStart:
 
     network: TrainedNetwork | None
     failure: str
+    rescue: str
     trace: NDArray[np.float64]
     slab_paths: list[NDArray[np.float64]]
 
     @classmethod
-    def from_task(
-        cls, fold: int, start: int, wiring: Wiring, result: _core.TaskResult
-    ) -> TrainedStart:
-        """Take over the kernel's result of one task."""
-        failed = bool(result.failure)
-        network = None if failed else TrainedNetwork.from_task(fold, start, wiring, result)
-        return cls(network, result.failure, result.trace, list(result.slab_paths))
+    def of(cls, fold: int, start: int, wiring: Wiring, learned: StartResult) -> TrainedStart:
+        """What is needed of a start, on this side of the kernel."""
+        result = learned.result
+        return cls(
+            network=None
+            if learned.failure
+            else TrainedNetwork.from_task(fold, start, wiring, result),
+            failure=learned.failure,
+            rescue=learned.rescue,
+            trace=result.trace,
+            slab_paths=list(result.slab_paths),
+        )
 
     @property
     def inputs(self) -> NDArray[np.int64]:

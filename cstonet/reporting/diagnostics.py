@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cstonet.data.matrix import dense_part, parts
 from cstonet.data.treatment import ArmsKind
+from cstonet.data.units import factor_of
 from cstonet.estimators import Nuisances, clip_propensity
 from cstonet.estimators.nuisances import Clip, FloatArray
 from cstonet.estimators.targets import Target, total_weights
@@ -168,16 +169,12 @@ def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) 
     (p, 2(L-1))
         Before and after, for each arm against the first.
     """
-    shape = (X.shape[1], before.shape[1])
-    means, squares = np.zeros(shape), np.zeros(shape)
-    weighted = np.zeros((X.shape[1], after.shape[1]))
-    for rows, columns in parts(X):
-        # Shifting by a row of the data limits cancellation in the variances, as the mean would, and
-        # makes a constant column exactly zero, as the mean would not.
-        part = dense_part(X, rows, columns) - dense_part(X, slice(1), columns).astype(np.float64)
-        means[columns] += part.T @ before[rows]
-        weighted[columns] += part.T @ after[rows]
-        squares[columns] += (part**2).T @ before[rows]
+    factor = np.ones(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # of columns of extreme size
+        means, weighted, squares = _arm_moments(X, before, after, factor)
+    factor = factor_of(np.abs(means).max(axis=1))
+    if (factor != 1).any():  # no digit changes
+        means, weighted, squares = _arm_moments(X, before, after, factor)
     variances = np.maximum(squares - means**2, 0.0)
     differences = []
     for arm in range(1, before.shape[1]):
@@ -188,3 +185,23 @@ def _standardised_differences(X: Matrix, before: FloatArray, after: FloatArray) 
                 smd = np.zeros_like(difference)
                 differences.append(np.divide(difference, scale, out=smd, where=difference != 0))
     return np.column_stack(differences)
+
+
+def _arm_moments(
+    X: Matrix, before: FloatArray, after: FloatArray, factor: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means of the columns times factors (p,) in the arms, their differences, and mean squares.
+
+    All of them from the first row on: that limits cancellation in the variances, as the mean would,
+    and makes a constant column exactly zero, as the mean would not.
+    """
+    shape = (X.shape[1], before.shape[1])
+    means, squares = np.zeros(shape), np.zeros(shape)
+    weighted = np.zeros((X.shape[1], after.shape[1]))
+    for rows, columns in parts(X):
+        part = dense_part(X, rows, columns) - dense_part(X, slice(1), columns).astype(np.float64)
+        part *= factor[columns]
+        means[columns] += part.T @ before[rows]
+        weighted[columns] += part.T @ after[rows]
+        squares[columns] += (part**2).T @ before[rows]
+    return means, weighted, squares

@@ -16,7 +16,8 @@ from cstonet.estimators import Effects, contrast_freedom, joint_freedom
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting.numbers import with_error
 from cstonet.reporting.simultaneous import largest_quantile
-from cstonet.settings.checks import is_real
+from cstonet.settings.checks import check_truth, is_choice, is_real
+from cstonet.shown import shown
 
 # Below this share of what its terms would give, the variance of a contrast is rounding error; so
 # is the smallest eigenvalue of the correlation of several contrasts. Rounding leaves about 1e-15.
@@ -26,7 +27,7 @@ _SINGULAR = 1e-11
 def check_alpha(alpha: float) -> None:
     """Raise OptionError unless 1 - alpha is a confidence level."""
     if not is_real(alpha) or not 0 < alpha < 1:
-        raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {alpha!r}")
+        raise OptionError(f"alpha must lie between 0 and 1 (0.05 for 95 %), not {shown(alpha)}")
 
 
 def critical_values(effects: Effects, alpha: float) -> FloatArray:
@@ -222,6 +223,7 @@ class EffectInference:
             Lower limits in column 0, upper limits in column 1.
         """
         check_alpha(alpha)
+        check_truth(simultaneous, "simultaneous")
         critical = critical_values(self.effects, alpha)
         if simultaneous:
             first_mean = self.effects.n_contrasts
@@ -259,9 +261,9 @@ class EffectInference:
             Estimate, standard error, confidence limits and p-value.
         """
         name = self.effects.names[0] if name is None else name
-        if name not in self.effects.names:
+        if not is_choice(name, self.effects.names):
             raise NotAvailableError(
-                f"this fit has no effect {name!r}; available: {', '.join(self.effects.names)}"
+                f"this fit has no effect {shown(name)}; available: {', '.join(self.effects.names)}"
             )
         return Effect.of(self.effects, name, alpha)
 
@@ -333,11 +335,14 @@ class EffectInference:
 
         try:
             parsed = DesignInfo(list(self.effects.names)).linear_constraint(hypotheses)
-        except (PatsyError, ValueError) as error:
+        except Exception as error:  # patsy raises many kinds
+            reason = shown(error) if not isinstance(error, PatsyError) else error.message
             raise OptionError(
-                f"r_matrix: cannot read the hypothesis {hypotheses!r} ({error}); write it in terms "
-                f"of {', '.join(self.effects.names)}, or give a matrix with a column for each"
+                f"r_matrix: cannot read the hypothesis {shown(hypotheses)} ({reason}); write it in "
+                f"terms of {', '.join(self.effects.names)}, or give a matrix with a column for each"
             ) from error
+        if not np.isfinite(parsed.coefs).all() or not np.isfinite(parsed.constants).all():
+            raise OptionError(f"r_matrix must hold finite numbers; got {shown(hypotheses)}.")
         return parsed.coefs, parsed.constants.ravel()
 
     def _contrast_variances(self, matrix: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from cstonet.estimators.omitted_variables import bias_factor, robustness_value
 from cstonet.reporting.inference import Effect, critical_values
 from cstonet.reporting.printed import Printed
 from cstonet.settings.checks import is_real
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from cstonet.reporting.ratios import Ratio
@@ -283,7 +284,7 @@ class Sensitivity(Printed):
             except (TypeError, ValueError):
                 values = np.array(np.nan)
             if not ((values >= 0) & (values <= 1)).all():
-                raise OptionError(f"{name} must lie between 0 and 1, not {strength!r}")
+                raise OptionError(f"{name} must lie between 0 and 1, not {shown(strength)}")
             shapes.append(values.shape)
         try:
             np.broadcast_shapes(*shapes)
@@ -293,7 +294,7 @@ class Sensitivity(Printed):
                 f"their shapes are {shapes[0]} and {shapes[1]}."
             ) from None
         if not is_real(rho) or not -1 <= rho <= 1:
-            raise OptionError(f"rho must lie between -1 and 1, not {rho!r}")
+            raise OptionError(f"rho must lie between -1 and 1, not {shown(rho)}")
         factor = bias_factor(r2_outcome, r2_treatment, rho)
         # Where nothing is left to explain, no confounder does anything, however strong it is.
         return factor if self.scale > 0 else np.zeros_like(factor)

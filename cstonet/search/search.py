@@ -115,6 +115,11 @@ class StructureSearch:
         self._open = np.ones(networks.data.covariates.columns, dtype=bool)
         self.moves: list[Move] = []
 
+    @property
+    def rescues(self) -> tuple[str, ...]:
+        """Why working networks were trained again with smaller steps."""
+        return tuple(self._networks.rescues)
+
     def run(self) -> Structure:
         """Grow and prune until nothing changes; return the supports."""
         structure = Structure(self._held("treatment"), self._held("outcome"))

@@ -13,10 +13,11 @@ from cstonet import _core
 from cstonet.data.variables import Family
 from cstonet.errors import NumericalError
 from cstonet.network.covariates import Covariates, FoldCovariates
+from cstonet.network.divergence import divergence_advice
 from cstonet.network.spec import NetworkSpec
 from cstonet.network.structure import Structure, Wiring
 from cstonet.network.trained import TrainedNetwork
-from cstonet.network.training import Carried, divergence_advice, train_starts
+from cstonet.network.training import Carried, train_starts
 from cstonet.network.training_data import TrainingData, Workplace
 from cstonet.search.predictors import FirstLayerSlopes, Scored
 from cstonet.search.projection import OwnDirections
@@ -96,6 +97,8 @@ class WorkingNetworks(Generic[PoolT]):
         fitted and validation rows.
     sees_all
         Whether it is all of them.
+    rescues
+        Why networks were trained again with smaller steps.
     """
 
     def __init__(
@@ -119,6 +122,7 @@ class WorkingNetworks(Generic[PoolT]):
         self.rows = place.split.known if self.sees_all else self._learns_from
         self._treatment_units = treatment_units
         self._imputer = imputer
+        self.rescues: list[str] = []
         self._refits = 0
         self._kept: tuple[Structure, Working] | None = None
         # Networks to go on from: the one behind what was last kept, and the latest.
@@ -214,7 +218,7 @@ class WorkingNetworks(Generic[PoolT]):
         previous: Carried | None,
         candidates: _core.Candidates | None,
     ) -> _core.TaskResult:
-        result = train_starts(
+        (trained,) = train_starts(
             self.place,
             wiring,
             self._training if previous is None else self._refitting,
@@ -224,14 +228,16 @@ class WorkingNetworks(Generic[PoolT]):
             rows=self._learns_from,
             previous=previous,
             trace=False,
-        )[0]
-        if result.failure:
+        )
+        if trained.failure:
             raise NumericalError(
                 f"A working network of the structure search diverged (fold {self.fold + 1}: "
-                f"{result.failure}). "
-                + divergence_advice(result.failure, "FitOptions.search.training")
+                f"{trained.failure}). "
+                + divergence_advice(trained.failure, "FitOptions.search.training")
             )
-        return result
+        if trained.rescue:
+            self.rescues.append(trained.rescue)
+        return trained.result
 
     def _residuals(self, net: TrainedNetwork, structure: Structure) -> Working:
         """What a network leaves of treatment and outcome, and where covariates could enter."""

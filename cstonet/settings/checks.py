@@ -6,17 +6,33 @@ Each names the field, the range and the value; NumPy scalars and lists become pl
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Collection
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, NoReturn, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NoReturn,
+    SupportsIndex,
+    TypeGuard,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 from cstonet.errors import OptionError
+from cstonet.shown import shown
 
 
 def fail(owner: object, name: str, value: object, allowed: str) -> NoReturn:
     """Raise OptionError for a field of an option dataclass."""
-    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {value!r}.")
+    raise OptionError(f"{type(owner).__name__}.{name} must be {allowed}; got {shown(value)}.")
 
 
 def check_number(
@@ -36,7 +52,8 @@ def check_number(
         if isinstance(value, str) and value == "auto":
             return
         allowed += ' or "auto"'
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # A duration of NumPy passes for a whole number.
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real):
         fail(owner, name, value, allowed)
     try:
         number = float(value)
@@ -51,9 +68,22 @@ def check_number(
     object.__setattr__(owner, name, int(value) if isinstance(value, Integral) else number)
 
 
+def as_whole(value: object) -> int | None:
+    """The whole number that a value is, such as one of NumPy; None if it is none."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except Exception:  # no whole number, or the code of the value's own class
+        return None
+
+
 def is_real(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number that a float can hold; a truth value is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # A duration of NumPy passes for a whole number.
+    if isinstance(value, bool | np.timedelta64):
+        return False
+    if not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
         return math.isfinite(value)
@@ -67,16 +97,22 @@ def check_integer(owner: object, name: str, low: int, high: int, *, auto: bool =
     allowed = f"a whole number from {low} to {high}" + (' or "auto"' if auto else "")
     if auto and isinstance(value, str) and value == "auto":
         return
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+    whole = as_whole(value)
+    if whole is None or not low <= whole <= high:
         fail(owner, name, value, allowed)
-    object.__setattr__(owner, name, int(value))
+    object.__setattr__(owner, name, whole)
 
 
 def check_choice(owner: object, name: str) -> None:
     """Raise OptionError unless the field is one of the strings that its annotation allows."""
     value, choices = getattr(owner, name), choices_of(type(owner), name)
-    if value not in choices:
+    if not is_choice(value, choices):
         fail(owner, name, value, "one of " + ", ".join(map(repr, choices)))
+
+
+def is_choice(value: object, choices: Collection[object]) -> bool:
+    """Whether a value is one of some texts, or None if that is one of the choices."""
+    return (value is None or isinstance(value, str)) and value in choices
 
 
 def choices_of(owner: type, name: str) -> tuple[str, ...]:
@@ -108,6 +144,12 @@ def check_bounds(owner: object, name: str, low: float, high: float) -> None:
     if len(value) < 2 or not all(is_real(bound) and low <= bound < 1 for bound in value):
         fail(owner, name, value, 'a number, one for each level, or "auto"')
     object.__setattr__(owner, name, tuple(float(bound) for bound in value))
+
+
+def check_truth(value: object, what: str) -> None:
+    """Raise OptionError unless an argument is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{what} must be True or False; got {shown(value)}.")
 
 
 def check_flag(owner: object, name: str, *, auto: bool = False) -> None:
@@ -145,5 +187,5 @@ def check_positive_tuple(owner: object, name: str) -> None:
     if isinstance(value, str) and value == "auto":
         return
     numbers = isinstance(value, tuple) and len(value) > 0
-    if not numbers or not all(isinstance(v, (int, float)) and v > 0 for v in value):
+    if not numbers or not all(is_real(v) and v > 0 for v in value):
         fail(owner, name, value, 'a tuple of positive numbers, one per layer, or "auto"')

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from cstonet.errors import OptionError
 from cstonet.estimators.targets import Target
 from cstonet.estimators.variance import VarianceKind
 from cstonet.settings.checks import (
+    as_whole,
     check_bounds,
     check_choice,
     check_flag,
@@ -36,6 +37,7 @@ from cstonet.settings.training_options import (
     TrainingOptions,
     ridge,
 )
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 __all__ = [
@@ -266,8 +268,10 @@ class FitOptions:
         given = self.keep
         if given is None:
             return
-        listed = isinstance(given, Iterable) and not isinstance(given, str)
-        entries: tuple[object, ...] = tuple(given) if listed else (given,)
+        try:
+            entries: tuple[object, ...] = (given,) if isinstance(given, str) else tuple(given)
+        except Exception:  # nothing that can be listed
+            entries = (given,)
         if not all(isinstance(e, str) and e.strip() for e in entries):
             fail(self, "keep", given, 'a list of names such as ["age", "sex"]')
         object.__setattr__(self, "keep", entries or None)
@@ -277,13 +281,14 @@ class FitOptions:
         given = self.neighbours
         if given is None:
             return
-        pairs = given.items() if isinstance(given, Mapping) else given
+        pairs = list(given.items()) if isinstance(given, Mapping) else given
         try:
+            listed = isinstance(pairs, list | tuple)
             fixed = tuple((str(name), tuple(map(str, others))) for name, others in pairs)
-        except (TypeError, ValueError):
-            fixed = ()
-        texts = any(isinstance(others, str) for _, others in pairs) if fixed else True
-        if texts and given:
+            texts = any(isinstance(others, str) for _, others in pairs)
+        except Exception:  # no pairs, or nothing that can be listed
+            listed = False
+        if not listed or texts:
             fail(self, "neighbours", given, 'a mapping such as {"x1": ["x2", "x3"]}')
         object.__setattr__(self, "neighbours", fixed)
 
@@ -308,9 +313,9 @@ class FitOptions:
 
 def check_seed(seed: object) -> int:
     """Return the seed as an int, or raise OptionError."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
-    value = int(seed.__index__())
-    if not 0 <= value <= LARGEST_SEED:
-        raise OptionError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")
+    value = as_whole(seed)
+    if value is None or not 0 <= value <= LARGEST_SEED:
+        raise OptionError(
+            f"seed must be a whole number from 0 to {LARGEST_SEED}; got {shown(seed)}."
+        )
     return value

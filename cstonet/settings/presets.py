@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cstonet.errors import OptionError
+from cstonet.settings.checks import is_choice
 from cstonet.settings.options import (
     FitOptions,
     OptimizerOptions,
@@ -22,6 +23,7 @@ from cstonet.settings.options import (
     StageOptions,
     TrainingOptions,
 )
+from cstonet.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,8 +258,8 @@ def preset(name: str) -> FitOptions:
         ``"paper:simulation1"``, ``"paper:simulation2"``, ``"paper:acic"``, ``"paper:twins"``,
         ``"paper:tcga"``.
     """
-    if name not in PRESETS:
-        raise OptionError(f"Unknown preset {name!r}. Choose one of {', '.join(PRESETS)}.")
+    if not is_choice(name, PRESETS):
+        raise OptionError(f"Unknown preset {shown(name)}. Choose one of {', '.join(PRESETS)}.")
     if name == "calibrated":
         return FitOptions()
     if name == "stonet":

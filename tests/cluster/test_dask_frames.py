@@ -30,9 +30,10 @@ def test_statistics_are_those_of_memory(client):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd")).assign(constant=3.0)
     frame.loc[7, "b"] = 1e4  # so wild that its column has a robust scale
+    frame = frame.assign(huge=np.ldexp(frame["b"], 900), high=1e12 + frame["c"])
     weights = rng.uniform(0, 2, 200) * (rng.random(200) < 0.9)
     columns = PartitionedColumns.of_frame(spread(frame), list(frame.columns), frame.index)
-    rows, some = np.array([3, 150, 80, 81]), np.array([4, 1])
+    rows, some = np.array([3, 150, 80, 81]), np.array([4, 1, 6, 5])
     np.testing.assert_array_equal(columns.matrix[rows, some], frame.to_numpy()[np.ix_(rows, some)])
     for w in (None, weights):
         here, there = (column_scaling(X, 8.0, w) for X in (frame.to_numpy(), columns.matrix))
@@ -182,6 +183,9 @@ def test_copies_of_treatment_and_outcome_are_refused(client, simulation):
     copy = simulation.data.assign(x3=simulation.data.y)
     with pytest.raises(errors.DataError, match="'x3' equals the outcome"):
         cs.CausalStoNet.from_formula(simulation.formula, spread(copy))
+    bent = simulation.data.assign(x3=np.exp(-simulation.data.y / 4))
+    with pytest.raises(errors.OutcomeLeakError, match="'x3' holds the outcome"):
+        cs.CausalStoNet.from_formula(simulation.formula, spread(bent))
 
 
 def test_a_fit_is_saved_without_its_rows(client, simulation, networks_alone, tmp_path):

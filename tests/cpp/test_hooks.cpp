@@ -1,10 +1,14 @@
+#include <limits>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "check.hpp"
 #include "core/hooks.hpp"
+#include "faults.hpp"
 
 using namespace cstonet;
 
@@ -153,4 +157,111 @@ TEST_CASE("hooks: of several failures the lowest-numbered is thrown") {
     message = error.what();
   }
   CHECK(message == "task 0");
+}
+
+TEST_CASE("hooks: a poll that throws ends every task, is the last one, and its error is thrown") {
+  for (int threads : {1, 3}) {
+    for (bool while_working : {true, false}) {
+      Hooks hooks;
+      int polls = 0;
+      hooks.poll = [&](long) -> bool {
+        ++polls;
+        throw InvalidArgument("poll failed");
+      };
+      const std::thread::id caller = std::this_thread::get_id();
+      std::atomic<bool> has_help{threads == 1};
+      std::string message;
+      try {
+        run_tasks(threads, threads, hooks, [&](long) {
+          // The poll is asked by a task of the calling thread, or while that waits for the others.
+          const bool helps = std::this_thread::get_id() != caller;
+          if (helps) has_help = true;
+          if (while_working || helps) work_forever(hooks);
+          while (!has_help) std::this_thread::yield();
+        });
+      } catch (const InvalidArgument& error) {
+        message = error.what();
+      }
+      const bool was_asked = while_working || threads > 1;
+      CHECK(message == (was_asked ? "poll failed" : ""));
+      CHECK(polls == static_cast<int>(was_asked));
+      CHECK(hooks.stopped_by_poll() == was_asked);
+    }
+  }
+}
+
+#if defined(__linux__)
+TEST_CASE("hooks: where threads cannot be started, those that could do the work") {
+  constexpr long tasks = 24;
+  for (int threads : {2, 8, 64}) {
+    for (long started = 0; started < threads; ++started) {
+      Hooks hooks;
+      std::mutex mutex;
+      std::multiset<long> seen;
+      std::set<std::thread::id> workers;
+      bool has_struck;
+      {
+        const faults::NoThreads fault(started);
+        run_tasks(tasks, threads, hooks, [&](long i) {
+          const std::lock_guard<std::mutex> lock(mutex);
+          seen.insert(i);
+          workers.insert(std::this_thread::get_id());
+        });
+        has_struck = fault.has_struck();
+      }
+      CHECK(has_struck == (started < std::min<long>(threads, tasks) - 1));
+      CHECK(std::ssize(workers) <= started + 1);
+      CHECK(std::ssize(seen) == tasks);
+      CHECK(std::set(seen.begin(), seen.end()).size() == seen.size());
+    }
+  }
+}
+
+TEST_CASE("hooks: an error is thrown as ever where threads cannot be started") {
+  for (long started : {0, 1, 2}) {
+    Hooks hooks;
+    const faults::NoThreads fault(started);
+    CHECK_THROWS(run_tasks(6, 6, hooks, [](long) { throw InvalidArgument("task failed"); }),
+                 InvalidArgument);
+  }
+}
+
+TEST_CASE("hooks: no more threads are started than can help") {
+  Hooks hooks;
+  const faults::NoThreads fault(kMostThreads - 1);
+  std::atomic<long> done{0};
+  run_tasks(kMostThreads + 200, std::numeric_limits<int>::max(), hooks, [&](long) { ++done; });
+  CHECK(done == kMostThreads + 200);
+  CHECK(!fault.has_struck());
+}
+#endif
+
+TEST_CASE("hooks: memory that a task cannot have is the caller's std::bad_alloc, from any thread") {
+  for (int threads : {1, 2, 8}) {
+    Hooks hooks;
+    std::atomic<int> waiting{0};
+    CHECK_THROWS(run_tasks(threads, threads, hooks,
+                           [&](long) {
+                             ++waiting;
+                             while (waiting < threads) std::this_thread::yield();
+                             throw std::bad_alloc();  // in all of them at once
+                           }),
+                 std::bad_alloc);
+  }
+}
+
+TEST_CASE("hooks: whichever allocation fails, the tasks are done or the caller is told") {
+  constexpr long tasks = 6;
+  for (int threads : {1, 4}) {
+    const auto run = [&] {
+      Hooks hooks;
+      std::atomic<long> sum{0};
+      run_tasks(tasks, threads, hooks, [&](long i) {
+        const std::vector<long> room(100, i);
+        sum += std::accumulate(room.begin(), room.end(), 0L);
+      });
+      return sum.load();
+    };
+    CHECK(faults::without_memory(run, [](long sum) { return sum == 1500; }) > tasks);
+  }
 }

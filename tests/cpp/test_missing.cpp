@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "core/missing.hpp"
+#include "faults.hpp"
 #include "fixtures.hpp"
 
 using namespace cstonet;
@@ -157,4 +158,18 @@ TEST_CASE("missing: moves visit candidates as often as their weights ask for") {
 TEST_CASE("missing: likelihoods of all candidates at once, for any number of threads") {
   check_likelihoods(false);
   check_likelihoods(true);
+}
+
+TEST_CASE("missing: whichever allocation fails, the caller is told or gets the likelihoods") {
+  const Setting s;
+  const Candidates candidates = some_candidates();
+  const Covariates<double> x(4, 3);
+  const auto run = [&] {
+    Hooks hooks;
+    return candidate_log_likelihood(s.model(), s.inputs, x.dataset(1 << 20), candidates,
+                                    s.batch.visible, {}, 2, hooks);
+  };
+  const Panel expected = run();
+  CHECK(faults::without_memory(
+            run, [&](const Panel& out) { return out.view() == expected.view(); }) > 10);
 }

@@ -1,6 +1,7 @@
 #include "check.hpp"
 #include "core/errors.hpp"
 #include "core/predict.hpp"
+#include "faults.hpp"
 #include "fixtures.hpp"
 
 using namespace cstonet;
@@ -92,6 +93,17 @@ TEST_CASE("predict: threads do not change a bit") {
   Setting s;
   const auto one = s.run(1), four = s.run(4);
   for (std::size_t a = 0; a < 2; ++a) CHECK(one[a].view() == four[a].view());
+}
+
+TEST_CASE("predict: whichever allocation fails, the caller is told or gets the means") {
+  const std::vector<Panel> expected = Setting().run(1);
+  const auto run = [] {
+    Setting s;
+    return s.run(3);
+  };
+  CHECK(faults::without_memory(run, [&](const std::vector<Panel>& out) {
+          return out[0].view() == expected[0].view() && out[1].view() == expected[1].view();
+        }) > 10);
 }
 
 TEST_CASE("predict: inputs and clamps must fit the network") {

@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 #include "core/score.hpp"
+#include "faults.hpp"
 #include "fixtures.hpp"
 
 using namespace cstonet;
@@ -110,4 +111,13 @@ TEST_CASE("score: threads do not change a bit") {
   const Tests one(1), three(3);
   CHECK(one.linear.view() == three.linear.view());
   CHECK(one.square.view() == three.square.view());
+}
+
+TEST_CASE("score: whichever allocation fails, the caller is told or gets the scores") {
+  const Tests expected(1);
+  const auto run = [] { return Tests(3); };
+  CHECK(faults::without_memory(run, [&](const Tests& tests) {
+          return tests.linear.view() == expected.linear.view() &&
+                 tests.square.view() == expected.square.view();
+        }) > 10);
 }

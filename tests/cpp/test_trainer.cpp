@@ -7,6 +7,7 @@
 #include "core/errors.hpp"
 #include "core/schedule.hpp"
 #include "core/trainer.hpp"
+#include "faults.hpp"
 #include "fixtures.hpp"
 
 using namespace cstonet;
@@ -468,4 +469,23 @@ TEST_CASE("trainer: an epoch may be a part of the rows, and all rows take their 
 
   s.options.epoch_rows = std::ssize(s.task.fit_rows) - 1;  // a row less than there are
   CHECK(s.run().optimizer.steps == half.optimizer.steps);
+}
+
+TEST_CASE("trainer: whichever allocation fails, the caller of two tasks is told or gets both") {
+  Setting first, second;
+  second.task.start = 1;
+  const std::vector<TaskResult> expected = [&] {
+    std::vector<TaskResult> alone;
+    for (Setting* s : {&first, &second}) alone.push_back(s->run());
+    return alone;
+  }();
+  const auto run = [&] {
+    std::vector<TaskResult> results(2);
+    Hooks hooks;
+    run_tasks(2, 2, hooks, [&](long i) { results[i] = (i == 0 ? first : second).run(); });
+    return results;
+  };
+  CHECK(faults::without_memory(run, [&](const std::vector<TaskResult>& results) {
+          return same(results[0], expected[0]) && same(results[1], expected[1]);
+        }) > 100);
 }

@@ -35,9 +35,15 @@ VisibleBlock lone_block(const std::string& family, Index size) {
                     .column = 0}};
 }
 
+std::pair<Panel, Panel> observed_and_predicted(const FloatArray& y, const FloatArray& eta) {
+  Panel visible = panel_from_array(y, "y");
+  require_shape(eta, "eta", {visible.rows(), visible.columns()});
+  return {std::move(visible), panel_from_array(eta, "eta")};
+}
+
 FloatArray residual(const std::string& family, double variance, const FloatArray& y,
                     const FloatArray& eta) {
-  const Panel visible = panel_from_array(y), predictor = panel_from_array(eta);
+  const auto [visible, predictor] = observed_and_predicted(y, eta);
   Panel out(visible.rows(), visible.columns());
   visible_residual(lone_block(family, visible.columns()), variance, visible, predictor, out);
   return array_from_panel(out);
@@ -45,7 +51,7 @@ FloatArray residual(const std::string& family, double variance, const FloatArray
 
 DoubleArray family_log_density(const std::string& family, double variance, const FloatArray& y,
                                const FloatArray& eta) {
-  const Panel visible = panel_from_array(y), predictor = panel_from_array(eta);
+  const auto [visible, predictor] = observed_and_predicted(y, eta);
   const VisibleBlock block = lone_block(family, visible.columns());
   std::vector<double> out;
   for (Index i = 0; i < visible.rows(); ++i)
@@ -55,7 +61,7 @@ DoubleArray family_log_density(const std::string& family, double variance, const
 
 FloatArray normals(const Stream& stream, std::uint32_t purpose, std::uint32_t a, std::uint32_t b,
                    Index n) {
-  FloatArray out(n);
+  FloatArray out(checked_count(n, "n"));
   random_stream(stream).normals(static_cast<Purpose>(purpose), a, b,
                                 std::span(out.mutable_data(), out.size()));
   return out;
@@ -63,7 +69,7 @@ FloatArray normals(const Stream& stream, std::uint32_t purpose, std::uint32_t a,
 
 py::array_t<std::uint32_t> random_bits(std::array<std::uint32_t, 2> key,
                                        std::array<std::uint32_t, 3> counter, Index n) {
-  py::array_t<std::uint32_t> out(n);
+  py::array_t<std::uint32_t> out(checked_count(n, "n"));
   kernels().random_bits(key.data(), counter.data(), n, out.mutable_data());
   return out;
 }
@@ -71,6 +77,8 @@ py::array_t<std::uint32_t> random_bits(std::array<std::uint32_t, 2> key,
 // (ψ(z), ψ(z + d) - ψ(z)).
 py::tuple activation(const std::string& kind, const FloatArray& z, const FloatArray& d) {
   const auto psi = from_word<Activation>(kind);
+  require_shape(z, "z", {kAny});
+  require_shape(d, "d", {z.size()});
   FloatArray value(z.size()), shifted(z.size()), change(z.size());
   kernels().activate(psi, z.data(), z.size(), value.mutable_data());
   kernels().activate_shifted(psi, z.data(), d.data(), z.size(), shifted.mutable_data(),
@@ -80,7 +88,9 @@ py::tuple activation(const std::string& kind, const FloatArray& z, const FloatAr
 
 // a b (transpose = false) or a' b.
 FloatArray product(const FloatArray& a, const FloatArray& b, bool transpose) {
-  const Panel left = panel_from_array(a), right = panel_from_array(b);
+  const Panel left = panel_from_array(a, "a");
+  require_shape(b, "b", {transpose ? left.rows() : left.columns(), kAny});
+  const Panel right = panel_from_array(b, "b");
   Panel out(transpose ? left.columns() : left.rows(), right.columns());
   if (transpose)
     multiply_transposed(left, right, out);
@@ -114,6 +124,11 @@ void add_words(py::dict& all) {
 }
 
 }  // namespace
+
+Index checked_count(Index count, const std::string& name) {
+  require(count >= 0, name + " must not be negative");
+  return count;
+}
 
 RandomStream random_stream(const Stream& stream) {
   return RandomStream(stream[0], stream[1], stream[2], stream[3]);

@@ -33,14 +33,27 @@ FloatArray bias_array(const LayerGradient& g) {
   return array_from_floats(std::span(g.bias).first(g.weights.columns()));
 }
 
+// How many rows there are of covariates and of visible units, if they are those of the network.
+Index require_batch(const NetworkSpec& spec, const FloatArray& x, const FloatArray& visible) {
+  require_shape(x, "x", {kAny, spec.inputs});
+  require_shape(visible, "visible", {x.shape(0), spec.visible_columns()});
+  return x.shape(0);
+}
+
 SweepResult sweep(const SweepCall& call) {
   const NetworkSpec spec = network_from_python(call.network);
   const auto options = from_python<SamplerOptions>(call.sampler_options);
   const Parameters parameters = parameters_from_python(spec, call.weights, call.biases);
-  const Batch batch{.inputs = panel_from_array(call.x),
-                    .visible = panel_from_array(call.visible),
-                    .weight = floats_from_array(call.row_weight),
-                    .offset = call.offset ? panel_from_array(*call.offset) : Panel()};
+  const Index rows = require_batch(spec, call.x, call.visible);
+  require_shape(call.row_weight, "row_weight", {rows});
+  if (call.offset) require_shape(*call.offset, "offset", {rows, spec.visible_columns()});
+  require_count(options.variance.size(), "sampler_options.variance", spec.hidden_layers());
+  require_count(call.variances.size(), "variances", std::ssize(visible_blocks(spec)));
+  require_count(call.step.size(), "step", spec.hidden_layers());
+  const Batch batch{.inputs = panel_from_array(call.x, "x"),
+                    .visible = panel_from_array(call.visible, "visible"),
+                    .weight = floats_from_array(call.row_weight, "row_weight"),
+                    .offset = call.offset ? panel_from_array(*call.offset, "offset") : Panel()};
   std::vector<LayerState> states;
   std::vector<LayerGradient> gradients;
   allocate(spec, batch.rows(), states);
@@ -77,6 +90,10 @@ struct UpdateCall {
 py::tuple update(const UpdateCall& call) {
   const NetworkSpec spec = network_from_python(call.network);
   Parameters parameters = parameters_from_python(spec, call.weights, call.biases);
+  require_count(call.rate.size(), "rate", spec.depth());
+  require_count(call.layer_variance.size(), "layer_variance", spec.depth());
+  require_count(call.bias_gradients.size(), "bias_gradients",
+                static_cast<Index>(call.weight_gradients.size()));
   Optimizer optimizer(spec, from_python<OptimizerOptions>(call.optimizer_options));
   const MixturePrior prior{
       .inclusion = call.prior[0], .spike_variance = call.prior[1], .slab_variance = call.prior[2]};
@@ -114,13 +131,17 @@ struct MoveCall {
 std::vector<Index> move(const MoveCall& call) {
   const NetworkSpec spec = network_from_python(call.network);
   const Parameters parameters = parameters_from_python(spec, call.weights, call.biases);
-  Batch batch{
-      .inputs = panel_from_array(call.x), .visible = panel_from_array(call.visible), .weight = {}};
+  const Index count = require_batch(spec, call.x, call.visible);
+  require_count(call.variances.size(), "variances", std::ssize(visible_blocks(spec)));
+  require_shape(call.first, "first", {count + 1});
+  Batch batch{.inputs = panel_from_array(call.x, "x"),
+              .visible = panel_from_array(call.visible, "visible"),
+              .weight = {}};
   Candidates candidates;
-  candidates.gaps = {.first = indices_from_array(call.first),
-                     .column = indices_from_array(call.column)};
-  candidates.values = panel_from_array(call.values);
-  candidates.log_weight = panel_from_array(call.log_weight);
+  candidates.gaps = {.first = indices_from_array(call.first, "first"),
+                     .column = indices_from_array(call.column, "column")};
+  candidates.values = panel_from_array(call.values, "values");
+  candidates.log_weight = panel_from_array(call.log_weight, "log_weight");
   candidates.draws = candidates.values.columns();
   candidates.prepare(spec.inputs);
   std::vector<Index> rows(batch.rows()), inputs(spec.inputs);

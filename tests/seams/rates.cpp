@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "core/errors.hpp"
 #include "core/product.hpp"
 #include "core/types.hpp"
 #include "kernels/kernels.hpp"
@@ -84,8 +85,13 @@ double seconds_of(const std::function<void()>& call, long calls) {
 }
 
 double kernel_seconds(const std::string& name, Index rows, Index inputs, Index units, long calls) {
+  for (Index size : {rows, inputs, units, Index{calls}})
+    require(size > 0, "rows, inputs, units and calls must be positive");
   Bench bench(rows, inputs, units);
-  return seconds_of(bench.kernels_by_name().at(name), calls);
+  const auto all = bench.kernels_by_name();
+  const auto found = all.find(name);
+  require(found != all.end(), "no kernel has the name '" + name + "'");
+  return seconds_of(found->second, calls);
 }
 
 // Floating-point operations per second of a loop of nothing else.
@@ -99,6 +105,7 @@ double peak_flops() {
 
 // Bytes per second, read and written, of a copy of `floats` numbers.
 double copy_bandwidth(Index floats) {
+  require(floats > 0, "floats must be positive");
   Floats from(floats, 1.0f), to(floats);
   const long calls = std::max<Index>(1, 50'000'000 / floats);
   const double seconds =

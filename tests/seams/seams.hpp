@@ -5,12 +5,17 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "core/rng.hpp"
+#include "core/types.hpp"
 
 namespace cstonet::seams {
 
 using Stream = std::array<std::uint64_t, 4>;  // seed, fold, start, network
+
+// The count itself; throws InvalidArgument, with the argument's name, if it is none.
+Index checked_count(Index count, const std::string& name);
 
 RandomStream random_stream(const Stream& stream);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import cstonet as cs
 from cstonet import errors
+from cstonet.crossfit import training
+from cstonet.network.training import train_starts
 
 
 def with_value(frame, column, value):
@@ -146,19 +149,69 @@ def test_bad_data_have_named_errors_and_change_nothing(frame, case):
     pd.testing.assert_frame_equal(bad, before)
 
 
-@pytest.fixture
-def exploding(options):
-    """Training options with a learning rate beyond all bounds."""
+def with_momentum(training, rate):
+    """Options whose updates no rate is too large for."""
     return replace(
-        options.training,
-        stages=(replace(options.training.stages[0], epochs=5, rate=(1e38,) * 3),),
-        optimizer=replace(options.training.optimizer, rule="momentum"),
+        training,
+        stages=(replace(training.stages[0], epochs=5, rate=rate),),
+        optimizer=replace(training.optimizer, rule="momentum"),
     )
 
 
+@pytest.fixture
+def exploding(options):
+    """Training options with a learning rate beyond all bounds."""
+    return with_momentum(options.training, 1e38)
+
+
 def test_training_that_breaks_down_says_so(frame, options, exploding):
-    with pytest.raises(errors.NumericalError, match=r"Every start of a fold diverged.*calibrated"):
+    with pytest.raises(
+        errors.NumericalError,
+        match=r"Every start of a fold diverged.*again with 1/4 and 1/16 of the steps.*calibrated",
+    ):
         cs.fit("y ~ treat | .", frame, options=options, training=exploding)
+
+
+def test_networks_that_diverge_are_trained_with_smaller_steps_and_reported(frame, options):
+    plain = cs.fit("y ~ treat | .", frame, options=options, seed=3)
+    wild = with_momentum(options.training, 4.0)
+    res, again = (
+        cs.fit("y ~ treat | .", frame, options=options, training=wild, seed=3, n_jobs=n_jobs)
+        for n_jobs in (1, 3)
+    )
+    (warning,) = res.warnings
+    said = (
+        r"\d networks diverged with the planned steps and converged with smaller ones \(first: fold"
+    )
+    assert re.match(said, warning)
+    assert "tried again with 1/4" in warning
+    assert warning in " ".join(" ".join(res.summary().notes).split())
+    pd.testing.assert_series_equal(res.params, again.params, check_exact=True)
+    assert again.warnings == res.warnings
+    # Starts differ by less than the noise of the data, and so do those with smaller steps.
+    assert abs(res.params["ATE"] - plain.params["ATE"]) < plain.bse["ATE"]
+
+
+def test_networks_that_diverge_with_all_steps_are_left_out_and_reported(
+    frame, options, monkeypatch
+):
+    def train(*arguments, **more):
+        """Give up the second start of each fold, and what is beside the linear parts."""
+        (start,) = train_starts(*arguments, **more)
+        (number,) = arguments[4]
+        return [start if number == 0 else replace(start, broke_down=("it broke",) * 3)]
+
+    monkeypatch.setattr(training, "train_starts", train)
+    res = cs.fit("y ~ treat | .", frame, options=options, seed=3, n_jobs=1)
+    assert res.warnings == (
+        "4 of 6 networks diverged and were left out (first: fold 1, start 2: it broke; tried again "
+        "with 1/4 and 1/16 of the steps).",
+    )
+    folds = res.networks.folds
+    assert [[net.start for net in fold.networks] for fold in folds] == [[0], [0]]
+    assert [len(fold.starts) for fold in folds] == [1, 1]
+    assert [fold.beside for fold in folds] == [(), ()]
+    assert "fold 1, beside the linear parts: it broke" in folds[0].failures[1]
 
 
 @pytest.mark.parametrize("coupled", [True, False])
@@ -180,3 +233,11 @@ def test_search_that_breaks_down_says_so(frame, options, exploding):
     search = replace(options.search, training=exploding)
     with pytest.raises(errors.NumericalError, match=r"structure search diverged.*smaller rates"):
         cs.fit("y ~ treat | .", frame, options=options, search=search)
+
+
+def test_search_whose_networks_diverge_goes_on_with_smaller_steps(frame, options):
+    wild = replace(options.search, training=with_momentum(options.search.training, 4.0))
+    res = cs.fit("y ~ treat | .", frame, options=options, search=wild, seed=3)
+    assert "fold 1, structure search: its errors are" in res.warnings[0]
+    assert np.isfinite(res.params).all()
+    assert np.isfinite(res.bse).all()

@@ -20,7 +20,13 @@ from cstonet.analyses.arms.mixing import with_mixture
 from cstonet.analyses.arms.reading import read_arms, warn_of_empty_arms
 from cstonet.analyses.arms.results import ArmsResults
 from cstonet.analyses.base import Analysis, Request, problem_of
-from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
+from cstonet.analyses.notes import (
+    constant_note,
+    few_units_warning,
+    in_sample_warning,
+    spread_note,
+    training_warnings,
+)
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -98,10 +104,12 @@ class ArmsAnalysis(Analysis[Design[Arms], Trained, ArmsNuisances, ArmsEstimates]
             plan=plan,
             networks=networks,
             selection=select(design.covariates, networks.folds, levels, plan.keep),
-            notes=spread_note(estimates.effects, estimates.singles, len(arms.levels) - 1),
+            notes=constant_note(networks)
+            + spread_note(estimates.effects, estimates.singles, len(arms.levels) - 1),
             runtime=runtime,
             warnings=support_warnings(nuisances.overlap, plan.estimand)
             + overlap_warnings(nuisances.average.mean, estimates.effects, plan.estimand)
+            + few_units_warning(estimates.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks, (("outcome", OUTCOME),)),
         )

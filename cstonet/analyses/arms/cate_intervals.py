@@ -17,7 +17,8 @@ from cstonet.estimators.cate_bands import CateSpread, jackknife_variances, large
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.estimators.pseudo_outcomes import effect_scores
 from cstonet.estimators.support import steepest
-from cstonet.settings.checks import is_real
+from cstonet.settings.checks import check_truth, is_real
+from cstonet.shown import shown
 
 # Units for each term that is asked about bias.
 _ROWS_PER_TERM = 10
@@ -30,7 +31,10 @@ class CateIntervals(ArmsEffects):
         self, data: Data | None, contrast: tuple[int, int], level: float, simultaneous: bool
     ) -> pd.DataFrame:
         if not is_real(level) or not 0 < level < 1:
-            raise OptionError(f"intervals must lie between 0 and 1, such as 0.95, not {level!r}")
+            raise OptionError(
+                f"intervals must lie between 0 and 1, such as 0.95, not {shown(level)}"
+            )
+        check_truth(simultaneous, "simultaneous")
         if self.plan.folds < 2:
             raise NotAvailableError(
                 "cate(intervals=...) compares the folds of the cross-fitting, and this fit has "

@@ -21,6 +21,8 @@ from cstonet.estimators import Nuisances
 from cstonet.estimators.nuisances import FloatArray
 from cstonet.reporting import diagnostics
 from cstonet.reporting.balance_note import LargestImbalance
+from cstonet.settings.checks import check_truth
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from cstonet.analyses.arms.plots import ComparedArmsPlots
@@ -109,6 +111,7 @@ class ComparedArms(CausalResults):
         if intervals is not None:
             codes = self._one_contrast(contrast, "cate(intervals=...)")
             return self._cate_intervals(data, codes, intervals, simultaneous)
+        check_truth(simultaneous, "simultaneous")
         if simultaneous:
             raise OptionError("simultaneous is about intervals: give their level, intervals=0.95.")
         pairs = None if contrast is None else self._contrast_codes(contrast)
@@ -269,13 +272,19 @@ class ComparedArms(CausalResults):
 
     def _contrast_codes(self, contrast: tuple[Any, Any]) -> tuple[int, int]:
         """Codes of the two levels of a contrast."""
-        if not isinstance(contrast, tuple) or len(contrast) != 2 or contrast[0] == contrast[1]:
-            raise OptionError(
-                f"contrast must be a pair of different levels (b, a), for μ_b - μ_a; got "
-                f"{contrast!r}"
-            )
+        if not isinstance(contrast, tuple) or len(contrast) != 2:
+            raise self._no_contrast(contrast)
         b, a = (self.arms.code_of(level, "contrast") for level in contrast)
+        if b == a:
+            raise self._no_contrast(contrast)
         return b, a
+
+    @staticmethod
+    def _no_contrast(contrast: object) -> OptionError:
+        return OptionError(
+            "contrast must be a pair of different levels (b, a), for μ_b - μ_a; got "
+            f"{shown(contrast)}"
+        )
 
     def _one_contrast(self, contrast: tuple[Any, Any] | None, question: str) -> tuple[int, int]:
         """Codes of the levels that a question is about; with two levels nobody has to name them."""

@@ -28,6 +28,8 @@ from cstonet.reporting.simultaneous import largest_quantile
 # Points of a curve, between the values below and above which so many units lie.
 _POINTS, _TRIM = 40, 0.01
 
+_FARTHEST = 1e60
+
 
 class EffectCurves(ArmsEffects):
     """Effects along a covariate, see :mod:`cstonet.estimators.effect_curve`."""
@@ -131,8 +133,9 @@ class EffectCurves(ArmsEffects):
 def _points(at: ArrayLike) -> FloatArray:
     try:
         points = np.atleast_1d(np.asarray(at, dtype=np.float64))
-    except (TypeError, ValueError):
+    except Exception:  # the code of the values' own classes
         points = np.empty(0)
-    if points.ndim != 1 or len(points) == 0 or not np.isfinite(points).all():
+    # Beyond the limit, no spline can be computed.
+    if points.ndim != 1 or len(points) == 0 or not (np.abs(points) < _FARTHEST).all():
         raise OptionError("at must be a number, or a one-dimensional sequence of finite numbers")
     return points

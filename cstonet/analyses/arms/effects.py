@@ -19,6 +19,7 @@ from cstonet.analyses.arms.estimation import ArmsNuisances
 from cstonet.analyses.arms.prediction import Prediction, predict, predict_incomplete
 from cstonet.analyses.arms.support import Support, describe
 from cstonet.analyses.results import Data, FitRecord
+from cstonet.blas import one_thread
 from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.data.conditions import Mask, Variables, chosen
 from cstonet.data.matrix import dense_part
@@ -37,7 +38,9 @@ from cstonet.estimators.nuisances import Clip
 from cstonet.estimators.support import MOST_LOST, Overlap, hidden_bias
 from cstonet.imputation.gap_data import with_imputed_means
 from cstonet.reporting.inference import Effect
+from cstonet.settings.checks import is_choice
 from cstonet.settings.estimator_plan import SHARE_CLIP
+from cstonet.shown import shown
 
 _LISTED = 6  # effects named in an error
 FEWEST_UNITS = 5  # units of an arm for an effect among some
@@ -174,7 +177,7 @@ class ArmsEffects(ComparedArms):
             )
         if where is not None:
             return self._effect_among(name or self.leading[0], where, alpha)
-        if name is None or name in self.effects.names:
+        if name is None or is_choice(name, self.effects.names):
             return super().effect(name, alpha=alpha)
         target, contrast = self._target(name)
         if target == "ATE":
@@ -258,7 +261,7 @@ class ArmsEffects(ComparedArms):
             n=self.nobs,
             kept=None if design.lookup is None else design.lookup.kept,
             forbidden={
-                name: f"{name!r} is the {what}, by which units cannot be told apart here: "
+                name: f"{shown(name)} is the {what}, by which units cannot be told apart here: "
                 f"{advice[what]}."
                 for name, what in about.items()
             },
@@ -294,10 +297,10 @@ class ArmsEffects(ComparedArms):
             }
         else:
             known = {target: (target, (1, 0)) for target in TARGETS}
-        if name not in known:
+        if not is_choice(name, known):
             more = [other for other in known if other not in self.effects.names]
             raise NotAvailableError(
-                f"this fit has no effect {name!r}; available: "
+                f"this fit has no effect {shown(name)}; available: "
                 f"{', '.join(self.effects.names)}; also {', '.join(more[:_LISTED])}"
                 f"{', ...' if len(more) > _LISTED else ''}"
             )
@@ -312,10 +315,11 @@ class ArmsEffects(ComparedArms):
             Gives the effects of nuisances, such as `cstonet.estimators.estimate_target`.
         """
         self.design.check_unchanged()
-        return effects_over_repetitions(
-            self._cross_fits.average.effects(estimate),
-            [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
-        )
+        with one_thread():
+            return effects_over_repetitions(
+                self._cross_fits.average.effects(estimate),
+                [repetition.effects(estimate) for repetition in self._cross_fits.repetitions],
+            )
 
     def test_equal_arms(self) -> Any:
         """Test jointly that all arms have the same potential-outcome mean, see `wald_test`.

@@ -13,7 +13,7 @@ from pandas.api import types as pdt
 
 from cstonet.data.columns import is_number
 from cstonet.data.conditions import Variables, in_condition
-from cstonet.data.lookup import one_per_unit
+from cstonet.data.lookup import one_per_unit, shape_of
 from cstonet.errors import (
     ColumnTypeError,
     LengthMismatchError,
@@ -22,6 +22,7 @@ from cstonet.errors import (
     OptionError,
 )
 from cstonet.reporting.numbers import exact
+from cstonet.shown import shown
 
 # A number of quantile groups, or the numbers at which to cut.
 Cuts: TypeAlias = int | Sequence[float] | None
@@ -99,7 +100,7 @@ def _values(by: Any, variables: Variables) -> pd.Series:
         return variables.values(by, "by").reset_index(drop=True)
     values = one_per_unit(by, variables.n, variables.kept, variables.index, "by")
     if values is None:
-        shape = np.shape(by)
+        shape = shape_of(by)
         raise LengthMismatchError(
             f"by must be the name of a column, or {variables.n} labels, one for each unit; got "
             f"{type(by).__name__}{f' of shape {shape}' if shape else ''}."
@@ -159,9 +160,9 @@ def _edges(numbers: NDArray[np.float64], cuts: Any) -> NDArray[np.float64]:
     """Where to cut, in ascending order."""
     if isinstance(cuts, int | np.integer) and not isinstance(cuts, bool):
         if int(cuts) < 2:
-            raise OptionError(f"cuts must be at least 2 groups, not {cuts!r}")
+            raise OptionError(f"cuts must be at least 2 groups, not {shown(cuts)}")
         if int(cuts) > MOST_GROUPS:
-            raise OptionError(f"cuts must be at most {MOST_GROUPS} groups, not {cuts!r}")
+            raise OptionError(f"cuts must be at most {MOST_GROUPS} groups, not {shown(cuts)}")
         if numbers.min() == numbers.max():
             raise OptionError(
                 f"cuts: there is nothing to cut, as all units have the value {exact(numbers[0])}."
@@ -181,10 +182,10 @@ def _edges(numbers: NDArray[np.float64], cuts: Any) -> NDArray[np.float64]:
     if edges.ndim != 1 or len(edges) == 0 or not np.isfinite(edges).all():
         raise OptionError(
             "cuts must be a number of groups of about equal size, such as 4, or the numbers at "
-            f"which to cut, such as [30, 50]; got {cuts!r}"
+            f"which to cut, such as [30, 50]; got {shown(cuts)}"
         )
     if not np.all(np.diff(edges) > 0):
-        raise OptionError(f"cuts must ascend, each larger than the one before; got {cuts!r}")
+        raise OptionError(f"cuts must ascend, each larger than the one before; got {shown(cuts)}")
     return edges
 
 

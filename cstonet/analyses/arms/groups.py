@@ -9,6 +9,7 @@ import numpy as np
 
 from cstonet.analyses.arms.effects import FEWEST_UNITS, ArmsEffects
 from cstonet.analyses.arms.grouping import Cuts, Grouping, grouped
+from cstonet.data.variables import check_scale, differ
 from cstonet.errors import FormulaError, InfiniteValuesError, NotAvailableError, TooFewRowsError
 from cstonet.estimators import Effects, Nuisances
 from cstonet.estimators.groups import estimate_groups
@@ -96,7 +97,12 @@ class Groups(ArmsEffects):
         )
 
     def projection(
-        self, terms: str, *, contrast: tuple[Any, Any] | None = None, alpha: float = 0.05
+        self,
+        terms: str,
+        *,
+        contrast: tuple[Any, Any] | None = None,
+        alpha: float = 0.05,
+        safe: bool | None = None,
     ) -> Projection:
         """The linear function of some terms that is nearest to the effect of every unit.
 
@@ -113,6 +119,10 @@ class Groups(ArmsEffects):
             Two levels of a multilevel treatment.
         alpha : float
             One minus the confidence level.
+        safe : bool, optional
+            Whether the terms are limited to plain computations, see
+            :meth:`CausalStoNet.from_formula`; else those that are no names are Python code, which
+            is run. By default as the formula of the fit was read.
 
         Returns
         -------
@@ -123,7 +133,7 @@ class Groups(ArmsEffects):
         check_alpha(alpha)
         self._check_in_memory("projection()")
         pair = self._one_contrast(contrast, "projection()")
-        matrix, names = self._term_matrix(terms)
+        matrix, names = self._term_matrix(terms, self._read_safely if safe is None else safe)
         clip = self.effects.clip
 
         def estimate(nuisances: Nuisances) -> Effects:
@@ -170,13 +180,22 @@ class Groups(ArmsEffects):
                     )
         return sizes
 
-    def _term_matrix(self, terms: str) -> tuple[FloatArray, tuple[str, ...]]:
+    @property
+    def _read_safely(self) -> bool:
+        """Whether the formula of the fit was limited to plain computations."""
+        return self.recipe is not None and "safe" in self.recipe.call.arguments
+
+    def _term_matrix(self, terms: str, safe: bool) -> tuple[FloatArray, tuple[str, ...]]:
         """Terms of a projection (n, k) and their names, none of which others explain."""
         from cstonet.data.patsy_terms import term_matrix  # only those who ask pay for patsy
 
         variables = self._variables()
         matrix, names = term_matrix(
-            terms, variables.names, lambda name: variables.values(name, "terms"), variables.n
+            terms,
+            variables.names,
+            lambda name: variables.values(name, "terms"),
+            variables.n,
+            safe=safe,
         )
         infinite = ~np.isfinite(matrix).all(axis=0)
         if infinite.any():
@@ -184,6 +203,9 @@ class Groups(ArmsEffects):
                 f"terms: {names[int(np.argmax(infinite))]!r} is infinite for some units. Change "
                 "the term, or correct these rows."
             )
+        for name, column in zip(names, matrix.T, strict=True):
+            if differ(column):
+                check_scale(column, column, f"term {name!r}")
         if len(names) > len(matrix) // FEWEST_ROWS:
             raise TooFewRowsError(
                 f"terms: {len(names)} coefficients are too many for {len(matrix)} units: there "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from cstonet.analyses.arms.heterogeneity import HeterogeneousEffects
 from cstonet.analyses.results import Data
+from cstonet.data.arrays import as_names
 from cstonet.data.columns import listing
 from cstonet.data.covariates import CovariateSpec, LevelBlock, NumericBlock
 from cstonet.data.design import Design
@@ -28,8 +29,10 @@ from cstonet.errors import (
 from cstonet.estimators.nuisances import FloatArray, Nuisances
 from cstonet.estimators.policy_tree import DEEPEST, Leaf, Tree, actions
 from cstonet.estimators.policy_value import PolicyProblem, cut_points, estimate_policy
+from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.policy import PolicyValue, RuleCovariate, rule_text
-from cstonet.settings.checks import is_real
+from cstonet.settings.checks import as_whole, check_truth, is_real
+from cstonet.shown import shown
 from cstonet.suggestions import did_you_mean
 
 # Covariates that a rule may look at, unless the user names more.
@@ -145,6 +148,10 @@ class Policy:
         )
 
 
+# Beyond this, sums of costs could overflow.
+_DEAREST = 1e150
+
+
 class TreatmentRules(HeterogeneousEffects):
     """Questions about whom to treat."""
 
@@ -192,16 +199,21 @@ class TreatmentRules(HeterogeneousEffects):
         """
         self._check_in_memory("policy()")
         self._check_out_of_fold("policy()")
-        if isinstance(depth, bool) or depth not in range(DEEPEST + 1):
-            raise OptionError(f"depth must be a whole number from 0 to {DEEPEST}, not {depth!r}.")
-        places = self._rule_covariates(covariates) if depth else []
+        check_truth(larger_is_better, "larger_is_better")
+        check_alpha(alpha)
+        levels = as_whole(depth)
+        if levels is None or not 0 <= levels <= DEEPEST:
+            raise OptionError(
+                f"depth must be a whole number from 0 to {DEEPEST}, not {shown(depth)}."
+            )
+        places = self._rule_covariates(covariates) if levels else []
         X = np.column_stack(
             [np.empty((self.nobs, 0)), *(self._rule_column(place) for place in places)]
         )
         problem = PolicyProblem(
             X=X,
             cuts=[cut_points(column) for column in X.T],
-            depth=int(depth),
+            depth=levels,
             costs=self._costs(cost),
             sign=1.0 if larger_is_better else -1.0,
         )
@@ -234,20 +246,23 @@ class TreatmentRules(HeterogeneousEffects):
                     "could look at. Name some with covariates=[...], or ask for depth=0."
                 )
             return sorted(known.index(str(name)) for name in chosen.index[:MOST_COVARIATES])
-        if isinstance(names, str) or not isinstance(names, Collection) or not len(names):
+        named = as_names(names)
+        if not named:
             raise OptionError(
-                f"covariates must be a list of names, such as covariates=['age']; got {names!r}."
+                "covariates must be a list of names, such as covariates=['age']; got "
+                f"{shown(names)}."
             )
         columns = self.design.spec.covariates_of_columns()
         places: list[int] = []
-        for name in names:
+        for name in named:
             if name in known:
                 places.append(known.index(name))
             elif name in columns:
                 places += columns[name]
             else:
                 raise UnknownColumnError(
-                    f"covariates: {name!r} is no covariate of this fit; they are {listing(known)}."
+                    f"covariates: {shown(name)} is no covariate of this fit; they are "
+                    f"{listing(known)}."
                     f"{did_you_mean(str(name), [*known, *columns])}"
                 )
         return list(dict.fromkeys(places))
@@ -269,10 +284,10 @@ class TreatmentRules(HeterogeneousEffects):
 
 
 def _real(cost: object) -> float:
-    if not is_real(cost):
+    if not is_real(cost) or abs(float(cost)) > _DEAREST:
         raise OptionError(
             f"cost must be a number, in units of the outcome, or one for each level as a "
-            f"dictionary; got {cost!r}."
+            f"dictionary; got {shown(cost)}."
         )
     return float(cost)
 

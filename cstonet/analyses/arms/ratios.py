@@ -15,6 +15,8 @@ from cstonet.estimators.ratios import log_ratio
 from cstonet.estimators.support import hidden_bias_of_mean
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.ratios import NumberNeeded, Ratio
+from cstonet.settings.checks import is_choice
+from cstonet.shown import shown
 
 RatioName: TypeAlias = Literal["RR", "OR", "NNT", "ratio"]
 RATIOS: tuple[RatioName, ...] = get_args(RatioName)
@@ -79,9 +81,9 @@ class Ratios(ArmsEffects):
         if self._multilevel:
             pairs = itertools.permutations(reversed(range(len(levels))), 2)
             known = {f"{kind}[{levels[b]}-{levels[a]}]": (b, a) for b, a in pairs}
-        if name not in known:
+        if not is_choice(name, known):
             raise NotAvailableError(
-                f"this fit has no effect {name!r}; it has {', '.join(list(known)[:3])}"
+                f"this fit has no effect {shown(name)}; it has {', '.join(list(known)[:3])}"
                 f"{', ...' if len(known) > 3 else ''}"
             )
         return known[name]
@@ -121,6 +123,6 @@ class Ratios(ArmsEffects):
 def _kind(name: str | None) -> RatioName | None:
     """Which ratio a name asks for, if any: "RR[b-a]" and "RR" for a risk ratio."""
     for kind in RATIOS:
-        if name is not None and (name == kind or name.startswith(f"{kind}[")):
+        if isinstance(name, str) and (name == kind or name.startswith(f"{kind}[")):
             return kind
     return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import is_number, listing
 from cstonet.data.design import Design
+from cstonet.data.native import inferred
 from cstonet.data.treatment import (
     Arms,
     ArmsKind,
@@ -55,7 +56,7 @@ def read_arms(
     if reference is not None:
         first = level_code(reference, levels, treatment.name, "reference")
         levels = (levels[first], *levels[:first], *levels[first + 1 :])
-    values = treatment.values.infer_objects()
+    values = inferred(treatment.values, f"The treatment {treatment.name!r}")
     codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
     found: ArmsKind = "binary" if kind == "binary" else "multilevel"
     arms = Arms(treatment.name, codes.astype(np.int64), levels, found)
@@ -84,7 +85,7 @@ def warn_of_empty_arms(design: Design[Arms]) -> None:
 
 def _not_binary(treatment: Vector, levels: tuple[Any, ...]) -> TreatmentTypeError:
     amounts = ""
-    if is_number(treatment.values.infer_objects().dtype):
+    if is_number(inferred(treatment.values, f"The treatment {treatment.name!r}").dtype):
         amounts = " If its values are amounts, use treatment='continuous'."
     return TreatmentTypeError(
         f"The treatment {treatment.name!r} is not binary: it has {len(levels)} values "

@@ -13,9 +13,15 @@ from cstonet.analyses.doses.estimation import (
     dose_models,
     estimate_doses,
 )
-from cstonet.analyses.doses.reading import read_dose
+from cstonet.analyses.doses.reading import check_effects, read_dose
 from cstonet.analyses.doses.results import DoseResults
-from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
+from cstonet.analyses.notes import (
+    constant_note,
+    few_units_warning,
+    in_sample_warning,
+    spread_note,
+    training_warnings,
+)
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.fitted import FittedNetworks, train_networks
 from cstonet.crossfit.workforce import Workforce
@@ -47,8 +53,9 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
         return read_dose(treatment, request.reference, weights)
 
     def finish_reading(self, design: Design[Dose], raw: RawData) -> Design[Dose]:
-        """Nothing more."""
+        """Nothing more, but outcome and doses must suit each other."""
         del raw
+        check_effects(design)
         return design
 
     def problem(self, design: Design[Dose]) -> Problem:
@@ -85,9 +92,10 @@ class DoseAnalysis(Analysis[Design[Dose], Trained, DoseModels, DoseEstimates]):
             plan=plan,
             networks=networks,
             selection=nuisances.selection,
-            notes=spread_note(estimates.effects, estimates.singles),
+            notes=constant_note(networks) + spread_note(estimates.effects, estimates.singles),
             runtime=runtime,
             warnings=dose_warnings(design, nuisances.average, estimates.effects)
+            + few_units_warning(estimates.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks),
         )

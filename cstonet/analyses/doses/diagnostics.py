@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cstonet.data.matrix import dense_part, parts
+from cstonet.data.units import factor_of
 from cstonet.estimators.dose_nuisances import DoseNuisances, stabilised_weights
 from cstonet.estimators.linear_terms import effective_size
 from cstonet.estimators.nuisances import FloatArray
@@ -120,9 +121,10 @@ def _correlations(X: Matrix, dose: FloatArray, weights: FloatArray) -> FloatArra
 
     for rows, columns, part in shifted():
         means[columns] += part.T @ shares[rows]
+    factor = factor_of(np.abs(means).max(axis=1))
     for rows, columns, part in shifted():
         for k, share in enumerate(shares.T):
-            centred = part - means[columns, k]
+            centred = (part - means[columns, k]) * factor[columns]
             covariance[columns, k] += (share[rows] * doses[rows, k]) @ centred
             squares[columns, k] += share[rows] @ centred**2
     scale = np.sqrt(squares * np.sum(shares * doses**2, axis=0))

@@ -13,6 +13,7 @@ from cstonet.crossfit.fitted import FittedNetworks
 from cstonet.crossfit.fold import by_repetition, fold_labels
 from cstonet.data.design import Design
 from cstonet.data.treatment import Dose
+from cstonet.data.units import Footing
 from cstonet.data.variables import counted
 from cstonet.estimators import Effects
 from cstonet.estimators.dispersion import Dispersion, fit_dispersion
@@ -76,11 +77,13 @@ def dose_models(design: Design[Dose], fitted: FittedNetworks, data: TrainingData
     doses = np.column_stack([dose, np.broadcast_to(grid, (len(dose), len(grid)))])
     covariates = data.covariates.gather(rows, dispersion_covariates(selection.table))
     weights = design.unit_weights
+    footing = Footing.of(dose.min(keepdims=True), dose.max(keepdims=True))
 
     def models(prediction: DosePrediction, fold: IntArray) -> tuple[DoseNuisances, Dispersion]:
         mean = prediction.mean
         # The square lets the spread be smallest, or largest, at doses in the middle.
-        features = np.column_stack([covariates, mean, (mean - mean.mean()) ** 2])
+        seen = footing.seen(mean)
+        features = np.column_stack([covariates, seen, (seen - seen.mean()) ** 2])
         dispersion = fit_dispersion(dose - mean, features, weights, fold)
         nuisances = DoseNuisances(
             y=design.y,

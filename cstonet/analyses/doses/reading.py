@@ -9,11 +9,21 @@ from numpy.typing import NDArray
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import in_formula, is_number, listing
+from cstonet.data.design import Design
+from cstonet.data.native import doubles, inferred
 from cstonet.data.treatment import Dose, treatment_levels
 from cstonet.data.units import Units
-from cstonet.data.variables import Vector, counted, rows_that_count
+from cstonet.data.variables import (
+    Vector,
+    check_scale,
+    counted,
+    differ,
+    power_of_range,
+    rows_that_count,
+)
 from cstonet.errors import (
     ConstantTreatmentError,
+    ExtremeScaleError,
     OptionError,
     OutlyingDoseWarning,
     PointMassWarning,
@@ -27,6 +37,9 @@ _FEWEST_VALUES = 5
 _FEWEST_UNITS = 20
 # Share of the units with one and the same dose from which that dose counts as a point mass.
 _POINT_MASS = 0.1
+# Powers of ten up to which doses may be, whose fourth powers are computed with, and up to which
+# outcomes may be per unit of the dose: squares of effects are numbers.
+_LARGEST_POWER, _LARGEST_EFFECT = 50, 145
 # Quantiles of the doses between which lies what a few outliers cannot stretch.
 _MIDDLE = (0.05, 0.95)
 # Distance from the median, in such ranges, from which a dose is far. Far ones set the scale if the
@@ -34,6 +47,10 @@ _MIDDLE = (0.05, 0.95)
 # never do, nor lognormal ones (sigma = 1) among thousands.
 _OUTLYING = 10.0
 _INFLATED = 4.0
+# Range of the middle half in standard deviations, 1.35 of normal doses, below which a long tail has
+# the same effect: average marginal effects of Cauchy doses, a function of which is smooth for most
+# of them, are off by several standard errors below 0.2, and right above.
+_HALF, _NARROW = (0.25, 0.75), 0.2
 
 
 def read_dose(treatment: Vector, reference: object, weights: NDArray[np.float64] | None) -> Dose:
@@ -66,6 +83,8 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
         If there are too few units.
     ConstantTreatmentError
         If all units that count have the same dose.
+    ExtremeScaleError
+        If its squares would be no numbers.
 
     Warns
     -----
@@ -74,20 +93,20 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
     OutlyingDoseWarning
         If some are very far out.
     """
-    values = treatment.values.infer_objects()
+    values = inferred(treatment.values, f"The treatment {treatment.name!r}")
     if not is_number(values.dtype):
         raise TreatmentTypeError(
             f"The treatment {treatment.name!r} ({values.dtype}) is not numeric, so it cannot be "
             "continuous. Use treatment='multilevel' to compare its values with each other, or "
             "pass numbers."
         )
-    dose = values.to_numpy(dtype=np.float64, copy=True)
+    dose = doubles(values, f"The treatment {treatment.name!r}")
     own = counted(dose, weights)
     # An expression of other columns stands for itself.
     computed = treatment.columns not in ((), (treatment.name,))
     typed = treatment.name if computed else in_formula(treatment.name)
     different = np.unique(own)
-    if len(different) == 1:
+    if not differ(own):
         raise ConstantTreatmentError(
             f"The treatment {treatment.name!r} is {different[0]:g} in all "
             f"{rows_that_count(own, weights)}, so there is nothing to compare. Check the column, "
@@ -105,29 +124,61 @@ def dose_values(treatment: Vector, weights: NDArray[np.float64] | None) -> NDArr
             f"A continuous treatment needs at least {_FEWEST_UNITS} units with positive weight; "
             f"there are {len(own)}. Add rows, or check the filter that selected them."
         )
+    check_scale(dose, own, f"treatment {treatment.name!r}", _LARGEST_POWER)
     _warn_of_outliers(treatment.name, typed, own)
     _warn_of_point_mass(treatment.name, typed, point_mass(dose, weights))
     return dose
 
 
+def check_effects(design: Design[Dose]) -> None:
+    """Refuse an outcome whose change per unit of the dose would be too large or small a number.
+
+    Raises
+    ------
+    ExtremeScaleError
+    """
+    dose, weights = design.treatment, design.weights
+    power = power_of_range(counted(design.y, weights)) - power_of_range(
+        counted(dose.values, weights)
+    )
+    if abs(power) > _LARGEST_EFFECT:
+        how = "Divide" if power > 0 else "Multiply"
+        raise ExtremeScaleError(
+            f"Effects of {dose.name!r} on the outcome {design.outcome_name!r} are of the size "
+            f"1e{power}: their squares cannot be computed with. {how} the outcome by "
+            f"1e{abs(power)}, or change the units of the treatment."
+        )
+
+
 def _warn_of_outliers(name: str, typed: str, dose: NDArray[np.float64]) -> None:
-    """Say if a few doses (n,) set the scale for all others."""
+    """Say if a few doses (n,), or a long tail of them, set the scale for all others."""
     distance = np.abs(dose - np.median(dose))
     # Most doses may be one and the same: then the others' usual distance from it counts.
-    unit = max(np.ptp(np.quantile(dose, _MIDDLE)), np.median(distance[distance > 0]))
+    usual = np.median(distance[distance > 0])
+    unit = max(np.ptp(np.quantile(dose, _MIDDLE)), usual)
     far = distance > _OUTLYING * unit
-    if not far.any():
-        return
     with np.errstate(over="ignore"):  # an infinite mean square is large
         square = (distance / unit) ** 2
-        if square.mean() <= _INFLATED * square[~far].mean():
-            return
-    scale = f", or use another scale, for example np.log({typed})" if (dose > 0).all() else ""
+        outlying = far.any() and square.mean() > _INFLATED * square[~far].mean()
+        half = max(np.ptp(np.quantile(dose, _HALF)), usual) / unit / np.sqrt(square.mean())
+    if not outlying and half >= _NARROW:
+        return
+    if outlying:
+        what = (
+            f"is further from its median than {_OUTLYING:g} times the range of most doses "
+            f"({unit:.3g}) in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)})"
+        )
+        correct = "Correct or leave out these rows, or use"
+    else:
+        what = (
+            f"has so long a tail that half of the doses lie within {half:.2g} standard deviations"
+        )
+        correct = "Use"
+    scale = "log" if (dose > 0).all() else "arcsinh"
     warnings.warn(
-        f"The treatment {name!r} is further from its median than {_OUTLYING:g} times the range of "
-        f"most doses ({unit:.3g}) in {int(far.sum())} rows ({listing(dose[far].tolist(), 3)}). On "
-        "this scale the other doses hardly differ, and the networks may not see what they do. "
-        f"Correct or leave out these rows{scale}.",
+        f"The treatment {name!r} {what}. On this scale the other doses hardly differ, and the "
+        f"networks may not see what they do. {correct} another scale, for example "
+        f"np.{scale}({typed}).",
         OutlyingDoseWarning,
         stacklevel=caller_stacklevel(),
     )

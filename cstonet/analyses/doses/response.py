@@ -14,6 +14,7 @@ from scipy.special import ndtri, stdtrit
 
 from cstonet.data.caller import caller_stacklevel
 from cstonet.data.columns import is_number, listing
+from cstonet.data.native import inferred
 from cstonet.errors import DoseRangeError, OptionError, ThinSupportWarning
 from cstonet.estimators.dose_curve import FEWEST, DoseCurve, dose_support, estimate_curve
 from cstonet.estimators.dose_nuisances import DoseNuisances
@@ -22,6 +23,7 @@ from cstonet.reporting.inference import check_alpha
 from cstonet.reporting.numbers import plain
 from cstonet.reporting.simultaneous import largest_quantile_by_influence
 from cstonet.settings.checks import is_real
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,13 +155,13 @@ def dose_response(
     nuisances = source.nuisances
     check_alpha(alpha)
     if not is_real(trim) or not 0 <= trim < 0.5:
-        raise OptionError(f"trim must be at least 0 and below 0.5, not {trim!r}")
+        raise OptionError(f"trim must be at least 0 and below 0.5, not {shown(trim)}")
     if bandwidth is not None:
         least = _NARROWEST * float(nuisances.grid[-1] - nuisances.grid[0])
         if not is_real(bandwidth) or not bandwidth >= least:
             raise OptionError(
                 f"bandwidth must be a positive number, at least {least:.3g} for these doses, not "
-                f"{bandwidth!r}"
+                f"{shown(bandwidth)}"
             )
     support = dose_support(nuisances, trim)
     if grid is None:
@@ -190,7 +192,7 @@ def read_doses(doses: ArrayLike, what: str) -> FloatArray:
         raise OptionError(f"{expected}; its rows differ in length") from None
     if array.ndim != 1 or len(array) == 0:
         raise OptionError(f"{expected}; its shape is {array.shape}")
-    series = pd.Series(array).infer_objects()
+    series = inferred(pd.Series(array, dtype=object if array.dtype.kind == "U" else None), what)
     if not is_number(series.dtype):
         raise OptionError(f"{expected}; it holds {listing(series.tolist(), 3)}")
     values = series.to_numpy(dtype=np.float64)

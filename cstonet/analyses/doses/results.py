@@ -42,6 +42,8 @@ from cstonet.estimators.nuisances import FloatArray
 from cstonet.network.forward import DosePrediction
 from cstonet.reporting.balance_note import LargestImbalance
 from cstonet.reporting.inference import Effect
+from cstonet.settings.checks import check_truth, is_choice
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from cstonet.analyses.doses.plots import DosePlots
@@ -174,11 +176,12 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
                 "effect(where=...) is for treatments with levels; of a dose, fit the rows of the "
                 "group for its mean slope"
             )
-        if name is not None and name not in self.effects.names:
+        if name is not None and not is_choice(name, self.effects.names):
             raise NotAvailableError(
-                f"this fit has no effect {name!r}: its treatment is continuous and has no arms to "
-                f"compare. Available: {', '.join(self.effects.names)}; for the mean outcome at "
-                "given doses use dose_response, for ratios of means a treatment of groups of doses"
+                f"this fit has no effect {shown(name)}: its treatment is continuous and has no "
+                f"arms to compare. Available: {', '.join(self.effects.names)}; for the mean "
+                "outcome at given doses use dose_response, for ratios of means a treatment of "
+                "groups of doses"
             )
         return super().effect(name, alpha=alpha)
 
@@ -294,6 +297,7 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         intervals, simultaneous
             For treatments with levels only.
         """
+        check_truth(simultaneous, "simultaneous")
         if intervals is not None or simultaneous:
             raise NotOfThisFitError(
                 "cate(intervals=...) is for treatments with levels; the slopes of units in a dose "
@@ -302,9 +306,10 @@ class DoseResults(SensitivityOfDoses, PlaceboChecks):
         if contrast is not None:
             if dose is not None or not isinstance(contrast, tuple) or len(contrast) != 2:
                 raise OptionError(
-                    f"contrast must be a pair of doses (b, a), without dose=; got {contrast!r}"
+                    f"contrast must be a pair of doses (b, a), without dose=; got {shown(contrast)}"
                 )
-            outcomes = self.potential_outcomes(data, dose=list(contrast))
+            pair = read_doses(list(contrast), "contrast")
+            outcomes = self.potential_outcomes(data, dose=pair)
             difference = outcomes.iloc[:, 0] - outcomes.iloc[:, 1]
             return difference.rename("CATE")
         if data is None:

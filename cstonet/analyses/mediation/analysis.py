@@ -24,7 +24,13 @@ from cstonet.analyses.mediation.models import MediationSample
 from cstonet.analyses.mediation.networks import MediationNetworks, train_mediation
 from cstonet.analyses.mediation.reading import MediationDesign, not_binary, read_mediators
 from cstonet.analyses.mediation.results import MediationResults
-from cstonet.analyses.notes import in_sample_warning, spread_note, training_warnings
+from cstonet.analyses.notes import (
+    constant_note,
+    few_units_warning,
+    in_sample_warning,
+    spread_note,
+    training_warnings,
+)
 from cstonet.analyses.results import FitRecord
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import Design
@@ -119,11 +125,12 @@ class MediationAnalysis(Analysis[MediationDesign, Trained, MediatedRows, Mediati
             plan=plan,
             networks=networks,
             selection=select_covariates(design, networks, inputs),
-            notes=spread_note(mediation.effects, singles),
+            notes=constant_note(networks.mediator) + spread_note(mediation.effects, singles),
             runtime=runtime,
             warnings=check_overlap(nuisances.average.nuisances.total(), design)
             + overlap_warnings(nuisances.average.nuisances.total(), mediation.effects)
             + mediation_warnings(mediation, len(design.y))
+            + few_units_warning(mediation.effects, design)
             + in_sample_warning(plan)
             + training_warnings(networks.outcome)
             + training_warnings(networks.mediator, (("mediator", OUTCOME),)),

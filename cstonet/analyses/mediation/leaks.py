@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cstonet.data.columns import listing
-from cstonet.data.leaks import copies_of, not_far
 from cstonet.data.matrix import Rows
+from cstonet.data.other_units import copies_of, not_far
 from cstonet.errors import ConstantMediatorError, MediatorLeakError
 
 # What others leave of a standardised mediator, below which it is made of them.

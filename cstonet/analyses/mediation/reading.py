@@ -17,7 +17,7 @@ from cstonet.data.formula import Selected
 from cstonet.data.matrix import Rows, is_sparse
 from cstonet.data.mediators import RawMediators
 from cstonet.data.treatment import Arms
-from cstonet.data.variables import Family, counted, numbers_as_text
+from cstonet.data.variables import Family, check_scale, counted, differ, numbers_as_text
 from cstonet.errors import (
     ConstantMediatorError,
     DuplicateColumnError,
@@ -129,12 +129,14 @@ def _columns(
     spec = CovariateSpec.fit(Selected(numeric, raw.selected.terms), raw.sources)
     built = spec.build(raw.sources).astype(np.float64)
     for name, column in zip(spec.names, built.T, strict=True):
-        values = np.unique(counted(column, weights))
-        if len(values) == 1:
+        own = counted(column, weights)
+        values = np.unique(own)
+        if not differ(own):
             raise _constant(name, values[0].item(), weights)
         if len(values) == 2:
             yield name, (column == values[1]).astype(np.float64), tuple(values.tolist())
         else:
+            check_scale(column, own, f"mediator {name!r}")
             yield name, column, ()
 
 

@@ -21,6 +21,8 @@ from cstonet.estimators import Nuisances
 from cstonet.estimators.mediation import PROPORTION, MediationEffects, MediationNuisances
 from cstonet.reporting.inference import Effect
 from cstonet.reporting.numbers import with_error
+from cstonet.settings.checks import is_choice
+from cstonet.shown import shown
 
 if TYPE_CHECKING:
     from cstonet.analyses.mediation.plots import MediationPlots
@@ -152,11 +154,11 @@ class MediationResults(ComparedArms):
                 "effect(where=...) is for fits without mediators: leave the third part of the "
                 "formula out for the total effect among some units"
             )
-        if name == PROPORTION:
+        if isinstance(name, str) and name == PROPORTION:
             return self.proportion_mediated(alpha=alpha)
-        if name is not None and name not in self.effects.names:
+        if name is not None and not is_choice(name, self.effects.names):
             raise NotAvailableError(
-                f"a mediation fit has no effect {name!r}; available: "
+                f"a mediation fit has no effect {shown(name)}; available: "
                 f"{', '.join(self.effects.names)}, {PROPORTION}. For ratios, such as the RR, "
                 "and effects in parts of the population, such as the ATT, fit the formula without "
                 "its mediators."

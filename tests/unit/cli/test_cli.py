@@ -19,6 +19,7 @@ from cstonet.cli import commands as cli
 from cstonet.cli.fitting import as_level
 from cstonet.cli.flags import parameter_docs
 from cstonet.cli.reading import read_data
+from cstonet.files.checkpoint import Checkpoint
 from cstonet.settings.options import FitOptions
 
 # Small enough to train in a moment; what is tested is the way in and out.
@@ -148,6 +149,29 @@ def test_saved_fits_predict_and_report(csv, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("cstonet: error: ")
 
 
+def test_an_interrupted_command_goes_on(csv, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "night"
+    words = ["fit", str(csv), "y ~ treat | .", *SMALL, "--checkpoint", str(folder)]
+    with monkeypatch.context() as interrupted:
+        keep, kept = Checkpoint.keep, []
+
+        def keep_one(self, key, value):
+            if kept:
+                raise KeyboardInterrupt
+            kept.append(keep(self, key, value))
+
+        interrupted.setattr(Checkpoint, "keep", keep_one)
+        assert run(*words) == 130
+    said = capsys.readouterr().err
+    assert "the same call goes on from there" in said
+    assert said.count("\n") == 1
+    assert len(list(folder.glob("*.part"))) == 1
+    assert run(*words) == 0
+    resumed = capsys.readouterr().out
+    assert run(*words[:-2]) == 0
+    assert capsys.readouterr().out == resumed
+
+
 def test_plan_says_what_a_fit_would_do(csv, capsys):
     assert run("plan", csv, "y ~ treat | .", *SMALL) == 0
     text = capsys.readouterr().out
@@ -248,7 +272,10 @@ def test_malformed_command_lines_exit_with_2(words, capsys):
     with pytest.raises(SystemExit) as exit_info:
         run(*words)
     assert exit_info.value.code == 2
-    assert "usage: cstonet" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("cstonet: error: ")
+    assert said.endswith("--help.\n")
+    assert said.count("\n") == 1
 
 
 def test_message_names_the_type(capsys):

@@ -125,7 +125,7 @@ def test_threads_count_from_the_last_core():
     assert thread_count(-10_000) == 1
 
 
-@pytest.mark.parametrize("n_jobs", [0, True, 1.0, "all", None])
+@pytest.mark.parametrize("n_jobs", [0, True, 1.0, "all", None, 2**31, -(2**40), np.array([1, 2])])
 def test_threads_are_whole_numbers(n_jobs):
     with pytest.raises(errors.OptionError, match="n_jobs must be a whole number other than 0"):
         thread_count(n_jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cstonet.data.units import Units
+from cstonet.data.units import Units, careful_moments, weighted_moments
 
 
 def test_gaussian_outcome_goes_there_and_back():
@@ -38,3 +38,24 @@ def test_units_are_those_of_repeated_rows():
     repeated = Units.of(np.repeat(y, times), "gaussian")
     assert weighted.center == pytest.approx(repeated.center, rel=1e-14)
     assert weighted.scale == pytest.approx(repeated.scale, rel=1e-13)
+
+
+@pytest.mark.parametrize("power", [-990, -400, 400, 990])
+def test_units_of_extreme_numbers(power):
+    y = np.random.default_rng(3).normal(3, 5, size=50)
+    plain, far = Units.of(y, "gaussian"), Units.of(np.ldexp(y, power), "gaussian")
+    assert (far.center, far.scale) == (
+        np.ldexp(plain.center, power),
+        np.ldexp(plain.scale, power),
+    )
+    np.testing.assert_array_equal(far.standardise(np.ldexp(y, power)), plain.standardise(y))
+
+
+def test_ordinary_numbers_are_looked_at_as_they_are():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(80, 4)) * [1, 1e-80, 1e80, 1] + [0, 0, 0, 2e4]
+    for weights in (None, rng.uniform(size=80)):
+        for ours, plain in zip(
+            careful_moments(x, weights), weighted_moments(x, weights), strict=True
+        ):
+            np.testing.assert_array_equal(ours, plain)

@@ -14,6 +14,7 @@ from cstonet.errors import (
     LengthMismatchError,
     MissingValuesError,
     OutcomeTypeError,
+    UnevenWeightsError,
     UnknownColumnError,
 )
 
@@ -35,7 +36,7 @@ N = 20  # rows of the frame
     ],
 )
 def test_family_is_inferred(values, family, frame, read_design):
-    design = read_design(frame.assign(y=np.resize(values, N)))
+    design = read_design(frame.drop(columns="g").assign(y=np.resize(values, N)))
     assert (design.family, design.family_inferred) == (family, True)
     np.testing.assert_array_equal(design.y, np.resize(values, N).astype(float))
 
@@ -46,7 +47,8 @@ def test_family_can_be_given(frame, read_design):
     assert (design.family, design.family_inferred) == ("gaussian", False)
     design = read_design(binary, family="binomial")
     assert (design.family, design.family_inferred) == ("binomial", False)
-    design = read_design(frame.assign(y=np.resize([0, 3, 1.5], N)), family="poisson")
+    counts = frame.drop(columns="g").assign(y=np.resize([0, 3, 1.5], N))
+    design = read_design(counts, family="poisson")
     assert (design.family, design.family_inferred) == ("poisson", False)
     np.testing.assert_array_equal(design.y, np.resize([0, 3, 1.5], N))
 
@@ -143,6 +145,28 @@ def test_weights_by_name_are_no_covariate(frame, read_design):
 )
 def test_bad_weights(weights, error, says, frame, read_design):
     with pytest.raises(error, match=says):
+        read_design(frame, weights=weights)
+
+
+def test_weights_that_no_sum_sees_are_zero(frame, read_design):
+    weights = np.where(np.arange(N) % 2, 1.0, 1e-60)
+    np.testing.assert_array_equal(
+        read_design(frame, weights=weights).weights, np.where(np.arange(N) % 2, 2.0, 0.0)
+    )
+    small = np.where(np.arange(N) % 2, 1.0, 1e-15)
+    assert (read_design(frame, weights=small).weights > 0).all()
+
+
+@pytest.mark.parametrize(("largest", "fine"), [(20.0, True), (200.0, False)])
+def test_one_row_must_not_have_all_the_weight(largest, fine, frame, read_design):
+    """(19 + w)² / (19 + w²) is 3.6 for w = 20, and 1.2 for w = 200."""
+    weights = np.r_[largest, np.ones(N - 1)]
+    if fine:
+        read_design(frame, weights=weights)
+        return
+    with pytest.raises(
+        UnevenWeightsError, match=r"91% of the weight of all data.*20 rows.* 1\.2 of"
+    ):
         read_design(frame, weights=weights)
 
 

@@ -34,7 +34,7 @@ def named(target, results):
 
 
 def same_predictions(loaded, results, new):
-    at = {"dose": [0.8, 1.1]} if isinstance(results, cs.DoseResults) else {}
+    at = at_doses(results)
     pd.testing.assert_frame_equal(
         loaded.potential_outcomes(new, **at),
         results.potential_outcomes(new, **at),
@@ -197,6 +197,47 @@ def test_results_and_loaded_ones_are_copied_and_pickled(fitted, tmp_path, with_d
     for other in (copy.copy(loaded), copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
         assert other.summary().as_text() == text
     assert pickle.loads(pickle.dumps(fitted("arms"))).summary().as_text() == text
+
+
+TERMS = "a*g + np.log(b**2 + 1) + center(c):g + bs(d, df=4) + e.clip(-1, 1)"
+
+
+@pytest.mark.parametrize("safe", [False, True])
+@pytest.mark.parametrize(
+    ("formula", "arguments"),
+    [
+        (f"yes ~ arm | {TERMS}", {}),
+        (f"np.exp(y / 9) ~ np.exp(dose / 4) | {TERMS}", {}),
+        (f"y ~ treat | {TERMS} | I(m1 / 2) + standardize(m2)", {}),
+        (f"y ~ treat | {TERMS} + f", {"missing": "mar"}),
+    ],
+    ids=["levels", "dose", "mediation", "gaps"],
+)
+def test_fits_with_terms_are_copied_and_pickled(quick_options, formula, arguments, safe):
+    formula = formula.replace(" + e.clip(-1, 1)", "") if safe else formula
+    frame = simulated()
+    if arguments:
+        frame["f"] = frame["f"].mask(np.arange(ROWS) % 11 == 3)
+    results = cs.fit(
+        formula, frame, options=quick_options(), seed=1, n_jobs=1, safe=safe, **arguments
+    )
+    others = [copy.copy(results), copy.deepcopy(results), cloudpickled(results)]
+    others += [pickle.loads(pickle.dumps(results, protocol)) for protocol in (2, 3, 4, 5)]
+    new = simulated(31, seed=5)
+    expected = pickle.dumps(results.potential_outcomes(new, **at_doses(results)).to_numpy())
+    for other in others:
+        assert other.summary().as_text() == results.summary().as_text()
+        found = other.potential_outcomes(new, **at_doses(other)).to_numpy()
+        assert pickle.dumps(found) == expected
+
+
+def at_doses(results):
+    return {"dose": [0.8, 1.1]} if isinstance(results, cs.DoseResults) else {}
+
+
+def cloudpickled(results):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    return cloudpickle.loads(cloudpickle.dumps(results))
 
 
 def test_arrays_and_sparse_covariates(quick_options, tmp_path):

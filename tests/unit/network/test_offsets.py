@@ -45,9 +45,9 @@ class Setting:
 
     def train(self, offset, data=None) -> TrainedNetwork:
         data, wiring = data or self.data, Wiring.dense(self.spec)
-        (result,) = train_starts(self.place, wiring, self.options, data, [0], offset=offset)
-        assert not result.failure
-        return TrainedNetwork.from_task(0, 0, wiring, result)
+        (start,) = train_starts(self.place, wiring, self.options, data, [0], offset=offset)
+        assert not start.broke_down
+        return TrainedNetwork.from_task(0, 0, wiring, start.result)
 
 
 @pytest.fixture(params=[("gaussian", 2), ("bernoulli", 2), ("bernoulli", 3)], ids=str)

@@ -127,3 +127,54 @@ def test_entries_listed_twice_are_added():
     scaling = column_scaling(X, 6.0)
     assert scaling.center[0] == pytest.approx(7 / 5)
     assert X.nnz == 3  # the caller's matrix is left alone
+
+
+def columns_of_all_kinds(rows: int = 120) -> np.ndarray:
+    """Make ordinary, wild, rare, sparse and two-valued columns, in multiples of 2^-10."""
+    rng = np.random.default_rng(8)
+    X = np.round(rng.normal(1, 2, size=(rows, 5)) * 2**10) / 2**10
+    X[3, 1] = 1e4
+    X[:, 2] = np.arange(rows) < 4
+    X[:, 3] *= rng.random(rows) < 0.3
+    X[:, 4] = np.resize([2.0, 5.0, 5.0], rows)
+    return X
+
+
+@pytest.mark.parametrize("power", [-990, -520, -301, 301, 510, 990])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sparse.csc_array])
+def test_powers_of_two_change_no_digit(in_many_parts, kind, weighted, power):
+    X = columns_of_all_kinds()
+    weights = np.random.default_rng(3).integers(0, 3, size=len(X)) * 1.0 if weighted else None
+    plain = column_scaling(kind(X), 6.0, weights)
+    far = column_scaling(kind(np.ldexp(X, power)), 6.0, weights)
+    np.testing.assert_array_equal(far.center, np.ldexp(plain.center, power))
+    np.testing.assert_array_equal(far.inverse_scale, np.ldexp(plain.inverse_scale, -power))
+    # Beside ordinary columns, too, which stay as they are.
+    X[:, 1:] = np.ldexp(X[:, 1:], power)
+    mixed = column_scaling(kind(X), 6.0, weights)
+    assert mixed.center[0] == plain.center[0]
+    np.testing.assert_array_equal(mixed.inverse_scale[1:], far.inverse_scale[1:])
+    rows, columns = np.arange(len(X)), np.arange(X.shape[1])
+    expected = plain.dataset(columns_of_all_kinds(), 0).gather(rows, columns)
+    np.testing.assert_array_equal(mixed.dataset(kind(X), 0).gather(rows, columns), expected)
+
+
+@pytest.mark.parametrize("power", [0, 700, -700])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+def test_a_high_level_costs_no_digit(in_many_parts, kind, power):
+    """With a mean that the data can represent, x and 2^40 + x are standardised to the same bits."""
+    half = np.round(np.random.default_rng(4).normal(size=(60, 2)) * 2**10) / 2**10
+    X = np.vstack([half, -half])
+    plain, high = column_scaling(X, 6.0), column_scaling(kind(np.ldexp(2.0**40 + X, power)), 6.0)
+    np.testing.assert_array_equal(high.center, np.ldexp(2.0**40, power))
+    np.testing.assert_array_equal(high.inverse_scale, np.ldexp(plain.inverse_scale, -power))
+
+
+def test_what_rounding_leaves_is_constant():
+    third = np.where(np.arange(200) % 2, 0.1 * 3, 0.3)  # differ in the last digit
+    X = np.column_stack([third, 1e12 * third, 1e12 + (np.arange(200) % 2), 5e-324 * (third > 0.3)])
+    scaling = column_scaling(X, 6.0)
+    np.testing.assert_array_equal(scaling.constant, [0, 1, 3])
+    assert scaling.inverse_scale[2] == 2.0
+    assert np.isfinite(scaling.inverse_scale).all()
