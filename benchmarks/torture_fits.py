@@ -31,12 +31,9 @@ def fit(kind: str, **more: Any) -> Any:
     shape = {"folds": 3, "repeats": 2, "starts": 2}
     options = options_for_quick_fits(recipe, **(changes | shape))
     call = {"options": options, "seed": 1, "progress": False} | arguments | more
-    return cs.fit(formula, _data(kind), **call)
-
-
-@cache
-def _data(kind: str) -> Any:
-    return data_of("arms", LARGE) if kind == "large" else data_of(kind)
+    # Made anew: pandas remembers the views of a frame for a while after they have gone.
+    data = data_of("arms", LARGE) if kind == "large" else data_of(kind)
+    return cs.fit(formula, data, **call)
 
 
 def digest(results: Any) -> str:

@@ -32,11 +32,12 @@ _HARMLESS = frozenset(
 _OF_THREADS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread", "time.sleep"})
 _OF_FILES = frozenset(
     {
-        "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate",
+        "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate",
         "os.chmod", "os.utime", "fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "fcntl.ioctl",
         "pathlib.Path.glob",
     }
 )  # fmt: skip
+_LISTS = ("os.listdir", "os.scandir")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Where the system says how much memory there is.
 _OF_THE_SYSTEM = ("/proc/", "/sys/")
@@ -53,9 +54,7 @@ class _Guard:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.files is None or event in _HARMLESS:
-            return
-        if event == "open" and self._is_reading(*arguments):
+        if self.files is None or event in _HARMLESS or self._is_looking(event, arguments):
             return
         if event == "exec" and self.terms and arguments[0].co_filename == "<string>":
             return
@@ -64,6 +63,18 @@ class _Guard:
         what = f"{event} {arguments!r:.300}"
         self.refused.append(what)
         raise Finding(what)
+
+    def _is_looking(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        """Whether something is read that may be read."""
+        if event == "open" and isinstance(arguments[0], int):  # opened before
+            return True
+        if event not in _LISTS and not (event == "open" and _reads(*arguments[1:])):
+            return False
+        path = os.fsdecode(arguments[0] or ".")
+        if path in (self.files or ()) or path.startswith(_OF_THE_SYSTEM):
+            return True
+        # Whoever asks for the version of a package looks it up where packages are.
+        return _is_in(path, (*sys.path, self.within))
 
     def _is_within(self, event: str, arguments: tuple[Any, ...]) -> bool:
         """Whether an event is one of threads, or of files in the folder."""
@@ -74,19 +85,7 @@ class _Guard:
         named = [os.fsdecode(a) for a in arguments if isinstance(a, str | bytes | os.PathLike)]
         # A second text is a mode, or a pattern.
         paths = named[:1] if event in ("open", "pathlib.Path.glob") else named
-        # Who asks for the version of a package looks it up where packages are.
-        looks = event in ("os.listdir", "os.scandir") or (
-            event == "open" and _reads(*arguments[1:])
-        )
-        folders = (*sys.path, self.within) if looks else (self.within,)
-        return all(_is_in(os.path.realpath(path), folders) for path in paths)
-
-    def _is_reading(self, path: Any, mode: str | None, flags: int) -> bool:
-        if isinstance(path, int):  # opened before
-            return True
-        named = os.fsdecode(path)
-        known = named in (self.files or ()) or named.startswith(_OF_THE_SYSTEM)
-        return known and _reads(mode, flags)
+        return all(_is_in(path, (self.within,)) for path in paths)
 
 
 def _reads(mode: str | None, flags: int) -> bool:
@@ -94,7 +93,8 @@ def _reads(mode: str | None, flags: int) -> bool:
 
 
 def _is_in(path: str, folders: Iterable[str | None]) -> bool:
-    return any(f"{path}/".startswith(f"{os.path.realpath(f)}/") for f in folders if f)
+    real = os.path.realpath(path)
+    return any(f"{real}/".startswith(f"{os.path.realpath(f)}/") for f in folders if f is not None)
 
 
 _guard: _Guard | None = None
