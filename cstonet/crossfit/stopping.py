@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from cstonet.errors import OptionError, StoppedError
+from cstonet.shown import shown
 
 # How long the interpreter waits for fits in daemon threads to stop, in seconds.
 _PATIENCE = 10.0
@@ -93,7 +94,7 @@ def heed(stop: object) -> Heed:
         return heed_others
     if not isinstance(stop, StopSign):
         raise OptionError(
-            f"stop must be a threading.Event, or have a method is_set(); got {stop!r}."
+            f"stop must be a threading.Event, or have a method is_set(); got {shown(stop)}."
         )
 
     def look() -> None:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cstonet.data.columns import unknown_column
-from cstonet.errors import FormulaError, OptionError, TreatmentLeakError
+from cstonet.errors import FormulaError, TreatmentLeakError
+from cstonet.settings.checks import check_truth
 from cstonet.shown import shown
 
 if TYPE_CHECKING:
@@ -127,8 +128,7 @@ def parse_formula(text: str, *, safe: bool = False) -> Formula:
     OptionError
         If `safe` is not a truth value.
     """
-    if not isinstance(safe, bool):
-        raise OptionError(f"safe must be True or False, not {safe!r}.")
+    check_truth(safe, "safe")
     if not isinstance(text, str):
         raise FormulaError(
             f"The formula must be a string, got {type(text).__name__}. {_HOW_TO_WRITE}"

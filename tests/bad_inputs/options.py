@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import cstonet as cs
 from cstonet.settings.options import (
     FitOptions,
@@ -32,7 +34,7 @@ _ORDINARY: dict[type, Any] = {
     PriorOptions: PriorOptions(),
     OptimizerOptions: OptimizerOptions(),
 }
-_OF_THE_DATA = ("family", "treatment", "reference", "missing", "weights", "cluster")
+_OF_THE_DATA = ("family", "treatment", "reference", "missing", "weights", "cluster", "safe")
 _OF_THE_PLAN = ("preset", "seed", "options")
 
 
@@ -59,11 +61,14 @@ def cases() -> Iterator[Case]:
             run = partial(_plan_of, argument, value)
             says = (argument, "starts", "folds", "repeats")
             yield Case("argument", f"{argument}={name}", run, says, _is_plan)
-    for argument in ("n_jobs", "backend", "progress"):
+    for argument in ("n_jobs", "backend", "progress", "stop", "checkpoint"):
         for name, value in VALUES.items():
+            if argument == "checkpoint" and isinstance(value, str):
+                continue  # the name of a folder, mostly
             # What would be a fit is none: it is refused for its folds.
             run = partial(_fit_of, argument, value)
-            yield Case("argument", f"{argument}={name}", run, (argument, "folds need"))
+            says = (argument, "folds need", "no path")
+            yield Case("argument", f"{argument}={name}", run, says)
 
 
 def _model() -> cs.CausalStoNet:
@@ -100,6 +105,7 @@ def _read(argument: str, value: Any) -> bool:
         "family": lambda: value is None,
         "missing": lambda: False,
         "weights": lambda: value is None,
+        "safe": lambda: value is True or value is False or isinstance(value, np.bool_),
         "cluster": lambda: value is None,
     }
     return bool(accepted[argument]())

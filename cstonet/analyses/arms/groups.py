@@ -19,6 +19,7 @@ from cstonet.estimators.support import hidden_bias, hidden_bias_of_sums
 from cstonet.reporting.effect_projection import Projection
 from cstonet.reporting.groups import GroupEffects
 from cstonet.reporting.inference import check_alpha
+from cstonet.settings.checks import check_truth
 
 # A term that others explain up to this share of its size is one of them.
 _DEPENDENT = 1e-7
@@ -133,7 +134,9 @@ class Groups(ArmsEffects):
         check_alpha(alpha)
         self._check_in_memory("projection()")
         pair = self._one_contrast(contrast, "projection()")
-        matrix, names = self._term_matrix(terms, self._read_safely if safe is None else safe)
+        if safe is not None:
+            check_truth(safe, "safe")
+        matrix, names = self._term_matrix(terms, self._read_safely if safe is None else bool(safe))
         clip = self.effects.clip
 
         def estimate(nuisances: Nuisances) -> Effects:

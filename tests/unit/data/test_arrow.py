@@ -14,6 +14,7 @@ from cstonet import CausalStoNet
 from cstonet.data import arrow, storage
 from cstonet.errors import (
     DataError,
+    DuplicateColumnError,
     MissingPackageError,
     NotEnoughSpaceError,
     UnknownColumnError,
@@ -21,6 +22,7 @@ from cstonet.errors import (
 
 pa = pytest.importorskip("pyarrow")
 ds = pytest.importorskip("pyarrow.dataset")
+pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
 
 N = 300
@@ -149,3 +151,30 @@ def test_errors(tmp_path, monkeypatch, wide):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackageError, match=r"cstonet\[arrow\]"):
         CausalStoNet.from_formula("y ~ treat | .", tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+@pytest.mark.parametrize("keep", [8, 0.5, 0.9])
+def test_damaged_files_are_named(kind, keep, tmp_path):
+    path = tmp_path / f"rows.{kind}"
+    frame = pd.DataFrame({"y": np.arange(999.0), "t": np.arange(999) % 2, "x": np.arange(999) % 7})
+    getattr(frame, f"to_{kind}")(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: keep if keep > 1 else int(keep * len(content))])
+    with pytest.raises(DataError, match=f"rows.{kind}' cannot be read"):
+        CausalStoNet.from_formula("y ~ t | x", path)
+
+
+def test_names_that_stand_twice_in_a_file_are_refused(tmp_path):
+    path = tmp_path / "twice.parquet"
+    columns = [pa.array(range(9))] * 4
+    pq.write_table(pa.Table.from_arrays(columns, ["y", "t", "x", "x"]), path)
+    with pytest.raises(DuplicateColumnError, match="'x'"):
+        CausalStoNet.from_formula("y ~ t | x", path)
+
+
+def test_identifiers_beside_gaps_are_exact():
+    ids = [2**53, 2**53 + 1, None]
+    table = pa.table({"id": pa.array(ids), "x": [1.0, 2.0, 3.0]})
+    frame = arrow.open_table(table).frame(("x",), ("id",))
+    assert frame["id"].dropna().tolist() == ids[:2]
