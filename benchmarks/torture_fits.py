@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from common import ROOT
 
 sys.path.insert(0, str(ROOT))
@@ -20,6 +22,8 @@ from tests.unit.files.conftest import FITS, data_of
 
 # Rows of data that take seconds, to be interrupted in long calls of the kernel as well.
 LARGE = 20_000
+# Columns of noise of data that take megabytes, which a limit of memory is felt by.
+WIDE = 500
 FIT_KINDS = ("arms", "dose", "mediation", "mar", "mnar")
 # A certificate is twelve fits, or so, of twins of the data.
 DRAWS = 12
@@ -27,13 +31,24 @@ DRAWS = 12
 
 def fit(kind: str, **more: Any) -> Any:
     """A fit of three folds in two repetitions, each of two starts, which takes a moment."""
-    formula, arguments, recipe, changes = FITS["arms" if kind == "large" else kind]
+    formula, arguments, recipe, changes = FITS["arms" if kind in ("large", "wide") else kind]
     shape = {"folds": 3, "repeats": 2, "starts": 2}
     options = options_for_quick_fits(recipe, **(changes | shape))
     call = {"options": options, "seed": 1, "progress": False} | arguments | more
-    # Made anew: pandas remembers the views of a frame for a while after they have gone.
-    data = data_of("arms", LARGE) if kind == "large" else data_of(kind)
-    return cs.fit(formula, data, **call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of so few rows, or of so many covariates
+        # Made anew: pandas remembers the views of a frame for a while after they have gone.
+        return cs.fit("y ~ treat | ." if kind == "wide" else formula, _data(kind), **call)
+
+
+def _data(kind: str) -> pd.DataFrame:
+    if kind == "large":
+        return data_of("arms", LARGE)
+    if kind != "wide":
+        return data_of(kind)
+    noise = np.random.default_rng(1).normal(size=(2000, WIDE))
+    columns = pd.DataFrame(noise, columns=[f"z{j}" for j in range(WIDE)])
+    return pd.concat([data_of("arms", len(noise))[["y", "treat", "a", "b"]], columns], axis=1)
 
 
 def digest(results: Any) -> str:

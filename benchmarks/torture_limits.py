@@ -11,6 +11,7 @@ import random
 import resource
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from common import Record
@@ -19,7 +20,7 @@ from torture_fits import work_of
 
 from cstonet.errors import CStoNetError
 
-METHODS = ("arms", "mar", "mediation", "dose")
+METHODS = {"memory": ("wide", "arms", "wide", "mediation"), "processes": ("arms", "mar", "dose")}
 THREADS = (1, 2, 3, 4, 8, 16, 32, 64, -1)
 # Seconds after which a fit of less than one hangs.
 PATIENCE = 120.0
@@ -31,10 +32,19 @@ _FIRST_USER = 1_800_000_000
 
 def settings_of(count: int, seed: int = 1) -> list[tuple[str, int]]:
     """Methods, ``kind/limit/threads``, and the seed of each."""
-    kinds = [(METHODS[k % len(METHODS)], ("memory", "processes")[k % 2]) for k in range(count)]
-    chance = random.Random(seed)
-    threads = [chance.choice(THREADS) for _ in range(count)]
-    return [(f"{a}/{b}/{n}", k) for k, ((a, b), n) in enumerate(zip(kinds, threads, strict=True))]
+    chance, found = random.Random(seed), []
+    for k in range(count):
+        limit = ("memory", "processes")[k % 2]
+        kind = METHODS[limit][k // 2 % len(METHODS[limit])]
+        found.append((f"{kind}/{limit}/{chance.choice(THREADS)}", k))
+    return found
+
+
+@cache
+def _without_limits(kind: str) -> str:
+    with Child(lambda _: work_of(kind)(n_jobs=1)) as child:
+        number: str = child.receive()
+    return number
 
 
 def trial(method: str, seed: int) -> Record:
@@ -48,8 +58,7 @@ def trial(method: str, seed: int) -> Record:
     else:
         allowed = chance.randint(1, max(4, min(70, 2 * abs(int(threads)))))
         limit = _processes(allowed, _FIRST_USER + seed)
-    work = work_of(kind)
-    expected = work(n_jobs=1)
+    work, expected = work_of(kind), _without_limits(kind)
 
     def suffer(_: Any) -> Record:
         lift = limit()

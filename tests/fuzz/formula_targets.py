@@ -13,6 +13,7 @@ from cstonet.data.formula import parse_formula, summands
 from cstonet.errors import CStoNetError
 
 from .chance import TEXTS, often, several
+from .formulas import hostile
 from .watch import only_reading
 
 PIECES = (
@@ -100,12 +101,14 @@ class Terms:
         self._frame["y"] = rng.normal(size=12)
         if "safe" not in inspect.signature(CausalStoNet.from_formula).parameters:
             raise NotImplementedError("this version has no safe formulas")
-        # What is imported for terms is imported before anything is watched.
+        # What is imported for terms, for splines too, is imported before anything is watched.
+        import scipy.interpolate  # noqa: F401
+
         for formula in GOOD:
             self._read(formula)
 
     def draw(self, chance: random.Random) -> bytes:
-        return encoded(formula_text(chance))
+        return encoded(hostile(chance) if often(chance, 0.8) else formula_text(chance))
 
     def run(self, content: bytes) -> str:
         with only_reading(terms=True):
