@@ -80,9 +80,9 @@ def _load(name: str) -> Any:
     elif name == "_core":
         value = _kernel()
     elif name == "__version__":
-        from importlib.metadata import version
+        from cstonet.versions import version_of
 
-        value = version("cstonet")
+        value = version_of("cstonet")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -12,6 +12,9 @@ from typing import Any
 
 from cstonet.errors import NotEnoughMemoryError
 
+# What a thread may take beside its work: a stack, an arena of the allocator, buffers of libraries
+# of linear algebra. Address space, most of it, which a limit (ulimit -v) counts all the same.
+_PER_THREAD = 2**27
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -70,6 +73,18 @@ def sizes(data: object) -> str:
         return "the size of the data is not known"
     n, p = shape
     return f"{n} rows x {p} columns are {readable(4.0 * n * p)} in float32"
+
+
+def affordable_threads(wanted: int) -> int:
+    """How many of so many threads there is memory for, possibly none.
+
+    A thread that finds none when it has begun takes the process with it: what it needs first is had
+    by libraries of linear algebra and of the system, which know no other answer.
+    """
+    if wanted < 1:
+        return wanted
+    left = available_bytes()
+    return wanted if left is None else max(0, min(wanted, left // _PER_THREAD))
 
 
 def release_freed() -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from cstonet.data.design import AnyDesign
 from cstonet.data.matrix import dense_part, is_partitioned, is_sparse, parts
 from cstonet.network.scaling import column_scaling
 from cstonet.settings.plan import Plan
+from cstonet.versions import version_of
 
 # What a design says beside its data: how they were read, and where more can be looked up.
 _BESIDE = ("spec", "received", "lookup", "index", "formula", "n_dropped")
@@ -35,7 +35,7 @@ def data_digests(design: AnyDesign) -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """What computes a fit: packages, and the kernel's instruction-set level."""
-    return {name: version(name) for name in _COMPUTING} | {"kernel": _core.level()}
+    return {name: version_of(name) for name in _COMPUTING} | {"kernel": _core.level()}
 
 
 def fit_identity(design: AnyDesign, plan: Plan, analysis: str) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from cstonet.blas import one_thread
 from cstonet.crossfit.stopping import under_way
 from cstonet.crossfit.workforce import Workforce
 from cstonet.data.design import AnyDesign
-from cstonet.memory import explained, release_freed, sizes
+from cstonet.memory import affordable_threads, explained, release_freed, sizes
 from cstonet.settings.options import FitOptions
 from cstonet.settings.plan import Plan
 
@@ -122,6 +122,7 @@ class Recipe:
             The folder that finished folds are kept in, and known ones come from; None: nowhere.
         """
         began = time.perf_counter()
+        workforce = replace(workforce, threads=max(1, affordable_threads(workforce.threads)))
         design.check_unchanged()
         plan = self.plan(design, seed)
         design.check_folds(plan.folds)

@@ -10,7 +10,6 @@ import platform
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,6 +21,7 @@ from cstonet.errors import (
     NotOfThisFitError,
 )
 from cstonet.reporting import page as html
+from cstonet.versions import version_of
 
 if TYPE_CHECKING:
     from cstonet.analyses.results import CausalResults
@@ -131,7 +131,7 @@ def _how(results: CausalResults, alpha: float) -> Parts:
     del alpha
     if results.call is not None:
         yield html.preformatted(results.call)
-    installed = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    installed = ", ".join(f"{name} {version_of(name)}" for name in _LIBRARIES)
     yield html.paragraph(
         f"{installed}; Python {platform.python_version()} on {platform.system()} "
         f"{platform.machine()}. The fit took {results.runtime:.1f} s."

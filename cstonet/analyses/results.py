@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -25,6 +24,7 @@ from cstonet.search.selection import Selection
 from cstonet.search.stability import expected_false
 from cstonet.settings.plan import Plan
 from cstonet.shown import shown
+from cstonet.versions import version_of
 
 if TYPE_CHECKING:
     from cstonet.analyses.plots import Plots
@@ -69,7 +69,7 @@ class FitRecord:
     notes: tuple[str, ...]
     runtime: float
     warnings: tuple[str, ...] = ()
-    version: str = field(default_factory=lambda: version("cstonet"))
+    version: str = field(default_factory=lambda: version_of("cstonet"))
 
 
 class CausalResults(Exported, ABC):

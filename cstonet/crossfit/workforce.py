@@ -15,6 +15,7 @@ from cstonet.crossfit.progress import Progress, Stage, Standing
 from cstonet.crossfit.stopping import Heed, heed_others
 from cstonet.crossfit.threads import Crew
 from cstonet.errors import FilePathError, OptionError, StoppedError
+from cstonet.memory import affordable_threads
 from cstonet.settings.checks import as_whole
 from cstonet.shown import shown
 
@@ -239,7 +240,7 @@ class Workforce:
         waiting = [number for number in range(len(tasks)) if number not in done]
         workers = min(self.threads, len(tasks))
         inner = max(1, self.threads // workers)
-        with Crew(min(workers, len(waiting))) as crew:
+        with Crew(affordable_threads(min(workers, len(waiting)))) as crew:
             monitor = Monitor(len(tasks), crew if crew.size else None, self.heed, self.keeper)
             for number in done:
                 monitor.finish(number)
@@ -249,7 +250,7 @@ class Workforce:
                 keeping.add(tasks[number], value)
                 monitor.finish(number)
 
-            if not crew.size:  # all is known, or the system has no thread to give
+            if not crew.size:  # all is known, or there is no thread, or no memory for one
                 self._tell(monitor)
                 for number in waiting:
                     finish(number, tasks[number](inner, monitor))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from cstonet.errors import FileFormatError, NewerFileError
 from cstonet.files.archive import write_archive
 from cstonet.files.codec import Decoder, Encoder
+from cstonet.versions import version_of
 
 # Raised when a file cannot be read by what was there before. A new field that has a default is no
 # reason: a version that does not know it says so by itself.
@@ -34,7 +34,7 @@ def write_document(path: Path, encoder: Encoder, values: Mapping[str, Any]) -> N
 
     content = {
         "format": FORMAT,
-        "cstonet": version("cstonet"),
+        "cstonet": version_of("cstonet"),
         **values,
         "entries": encoder.entries,
     }
@@ -64,7 +64,7 @@ def _content(metadata: bytes) -> dict[str, Any]:
     if number > FORMAT:
         raise NewerFileError(
             f"it was made by a newer cstonet, {made_by}, in format {number}; this is cstonet "
-            f"{version('cstonet')}, which knows formats up to {FORMAT}. Update cstonet, or refit"
+            f"{version_of('cstonet')}, which knows formats up to {FORMAT}. Update cstonet, or refit"
         )
     checked: dict[str, Any] = content
     return checked

@@ -108,6 +108,15 @@ def test_balance_reads_the_covariates_in_parts(data):
     np.testing.assert_allclose(table["smd_before"], smd, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("left", "wanted", "given"),
+    [(None, 64, 64), (2**40, 64, 64), (2**30, 64, 8), (2**27, 2, 1), (2**27 - 1, 2, 0), (0, 1, 0)],
+)
+def test_threads_are_started_where_there_is_memory_for_them(monkeypatch, left, wanted, given):
+    monkeypatch.setattr(memory, "available_bytes", lambda: left)
+    assert memory.affordable_threads(wanted) == given
+
+
 def test_sizes_are_readable():
     assert [readable(x) for x in (12, 2500, 4e9)] == ["12 bytes", "2.5 kB", "4.0 GB"]
     assert sizes(np.empty((1000, 5))) == "1000 rows x 5 columns are 20.0 kB in float32"

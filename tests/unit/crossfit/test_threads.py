@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cstonet as cs
-from cstonet import errors
+from cstonet import errors, memory
 from cstonet.crossfit.threads import Crew
 from cstonet.crossfit.workforce import Workforce
 
@@ -38,6 +38,15 @@ def test_a_fit_goes_on_with_the_threads_there_are(frame, options, fitted, refuse
     given = refuse(number, error)
     again = cs.fit("y ~ treat | .", frame, options=options, seed=3, n_jobs=64, progress=False)
     assert len(given) == number
+    np.testing.assert_array_equal(again.effects.influence, fitted.effects.influence)
+
+
+def test_a_fit_without_memory_for_threads_starts_none(frame, options, fitted, monkeypatch):
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**26)
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (started.append(self), start(self)))
+    again = cs.fit("y ~ treat | .", frame, options=options, seed=3, n_jobs=64, progress=False)
+    assert not started
     np.testing.assert_array_equal(again.effects.influence, fitted.effects.influence)
 
 
