@@ -102,6 +102,8 @@ def test_an_interrupt_that_a_library_swallowed_is_one_nevertheless(monkeypatch, 
             raise ImportError("numpy failed to load") from None
 
     monkeypatch.setattr(commands, "run", swallowing)
+    # A shell that runs the tests in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     assert main(["demo"]) == INTERRUPTED
     assert capsys.readouterr().err == "cstonet: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

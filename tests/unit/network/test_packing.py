@@ -24,7 +24,7 @@ SIZE = X.size * 4  # of a copy in float32
 )
 def test_a_large_copy_needs_four_times_its_size(pack_bytes, left, small, packed, monkeypatch):
     monkeypatch.setattr(scaling, "available_bytes", lambda: left)
-    monkeypatch.setattr(scaling, "_SMALL_COPY", small)
+    monkeypatch.setattr(scaling, "SMALL_COPY", small)
     data = column_scaling(X, 6.0).dataset(X, pack_bytes)
     assert data.is_packed == packed
     inside = column_scaling(X, 6.0).dataset(X, 0)
