@@ -455,24 +455,18 @@ def test_an_exception_of_the_progress_callback_ends_training(data: Data, threads
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, f"tasks: row {N} does not exist"),
+        ({"tasks": [(0, 0, np.array([N]), ROWS[:0])]}, "tasks: row 60 does not exist"),
         ({"tasks": [(0, 0, np.array([-1]), ROWS[:0])]}, "tasks: row -1 does not exist"),
         ({"tasks": [(0, 0, ROWS[:0], ROWS)]}, "no rows"),
-        ({"network": SPEC.with_inputs(P + 1)}, f"inputs needs an array of {P + 1}, not of {P}"),
-        ({"inputs": np.arange(1, P + 1)}, f"inputs: covariate {P} does not exist"),
-        (
-            {"visible": np.zeros((N, 3), dtype=np.float32)},
-            f"visible needs an array of {N} x 2, not of {N} x 3",
-        ),
-        (
-            {"row_weight": np.ones(N - 1, dtype=np.float32)},
-            f"row_weight needs an array of {N}, not of {N - 1}",
-        ),
+        ({"network": SPEC.with_inputs(P + 1)}, "inputs needs an array of 9, not of 8"),
+        ({"inputs": np.arange(1, P + 1)}, "inputs: covariate 8 does not exist"),
+        ({"visible": np.zeros((N, 3), dtype=np.float32)}, "visible needs an array of 60 x 2"),
+        ({"row_weight": np.ones(N - 1, dtype=np.float32)}, "row_weight needs an array of 60"),
         ({"offset": np.ones((N, 1), dtype=np.float32)}, "an array of 60 x 2, not of 60 x 1"),
         ({"offset": np.ones(N, dtype=np.float32)}, "an array of 60 x 2, not of 60"),
         (
             {"options": replace(ADAM, sampler=SamplerOptions(variance=(1.0,)))},
-            r"options\.sampler\.variance needs 2 entries, not 1",
+            "sampler.variance needs 2 entries, not 1",
         ),
         ({"options": replace(ADAM, stages=(StageOptions(1, rate=(1.0,), step=STEP),))}, "rate"),
         ({"structure": [np.ones((P, 4), dtype=np.float32)]}, "structure"),
