@@ -1,10 +1,13 @@
 """The command line: ``cstonet fit``, ``predict``, ``report``, ``plan``, ``demo``, ``simulate``."""
 
+import sys
 from collections.abc import Sequence
 
 from cstonet.cli.interrupts import INTERRUPTED, Interrupts, say_interrupted
 
-__all__ = ["INTERRUPTED", "main"]
+__all__ = ["INTERRUPTED", "USAGE_ERROR", "main"]
+
+USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,10 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = run(arguments)
     except KeyboardInterrupt as error:
         code = say_interrupted(error)
-    except Exception:
-        if not interrupts.seen:
-            raise
-        code = say_interrupted()
+    except Exception as error:
+        if interrupts.seen:
+            code = say_interrupted()
+        else:
+            from cstonet.errors import KernelLevelError
+
+            if not isinstance(error, KernelLevelError):  # said as the kernel loads
+                raise
+            print(f"cstonet: error: {error}", file=sys.stderr)
+            code = USAGE_ERROR
     finally:
         if arguments is None:
             interrupts.end_with(code)
