@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from cstonet import __version__
+from cstonet.cli import USAGE_ERROR
 from cstonet.cli.demo import add_demo
 from cstonet.cli.fitting import add_fit, add_plan
 from cstonet.cli.flags import Help
@@ -17,7 +18,6 @@ from cstonet.cli.simulating import add_simulate
 from cstonet.cli.streams import drop_output, flush_output, open_streams, say
 from cstonet.errors import CStoNetError
 
-USAGE_ERROR = 2
 _NO_VALUE = re.compile(r"--[a-z-]+=--")
 _ENDLESS = re.compile(r"(\S{200})\S+")
 

@@ -109,6 +109,15 @@ def test_an_interrupt_that_a_library_swallowed_is_one_nevertheless(monkeypatch, 
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_level_that_is_not_there_is_one_line():
+    environment = os.environ | {"CSTONET_LEVEL": "v9"}
+    run = [sys.executable, "-m", "cstonet", "demo"]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("cstonet: error: CSTONET_LEVEL")
+    assert done.stderr.count("\n") == 1
+
+
 def test_who_ignores_interrupts_keeps_ignoring_them():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

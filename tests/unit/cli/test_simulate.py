@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import cstonet as cs
-from cstonet.cli import main
-from cstonet.cli.commands import USAGE_ERROR
+from cstonet.cli import USAGE_ERROR, main
 from cstonet.cli.reading import read_data
 
 # All digits are written; the reader of pandas before 3 loses the last ones.
