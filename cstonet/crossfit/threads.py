@@ -55,12 +55,21 @@ class Crew:
         for _ in range(wanted):
             # A daemon: whoever waits for the tasks decides whether they are waited for at the end.
             thread = threading.Thread(target=_serve, args=(self._calls,), daemon=True)
+            self._threads.append(thread)  # before it is started: Ctrl-C may come in between
             try:
                 thread.start()
             except (RuntimeError, MemoryError):
+                self._threads.pop()
                 break
-            self._threads.append(thread)
         self.size = len(self._threads)
+
+    def __del__(self) -> None:
+        # Ctrl-C may also come before a `with` has begun, or while it ends.
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        """Let the threads end: each that hears it tells the next."""
+        self._calls.put(None)
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """What a function will return."""
@@ -77,8 +86,7 @@ class Crew:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        for _ in self._threads:
-            self._calls.put(None)
+        self._dismiss()
         for thread in self._threads:
             thread.join()
 
@@ -87,3 +95,4 @@ def _serve(calls: SimpleQueue[_Call | None]) -> None:
     while (call := calls.get()) is not None:
         call.run()
         del call  # what it returned is not held until the next one comes
+    calls.put(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -79,6 +80,29 @@ def test_a_crew_ends_with_its_run():
         failed = crew.submit(int, "no number")
         with pytest.raises(ValueError, match="no number"):
             failed.result(30)
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("when", ["while threads start", "before the run begins"])
+def test_a_crew_that_never_worked_ends_as_well(monkeypatch, when):
+    before, start = set(threading.enumerate()), threading.Thread.start
+
+    def interrupted(self):
+        start(self)
+        if len(threading.enumerate()) == len(before) + 2:
+            raise KeyboardInterrupt
+
+    if when == "while threads start":
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            Crew(3)
+        del caught
+        monkeypatch.undo()
+    else:
+        Crew(3)
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
     assert set(threading.enumerate()) <= before
 
 
