@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 import cstonet as cs
@@ -58,6 +60,12 @@ def mortal(local_cluster):
     """A client of two workers that no other test needs any more."""
     from distributed import Client
 
-    with local_cluster(2) as both, Client(both) as connected:
-        connected.wait_for_workers(2, timeout=60)
-        yield connected
+    both = local_cluster(2)
+    try:
+        with Client(both) as connected:
+            connected.wait_for_workers(2, timeout=60)
+            yield connected
+    finally:
+        # Of a worker that was killed Dask's own list may know nothing any more when it is closed.
+        with suppress(KeyError):
+            both.close()
