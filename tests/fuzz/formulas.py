@@ -29,9 +29,9 @@ from cstonet import CausalStoNet
 from cstonet.errors import CStoNetError, NotEnoughMemoryError
 
 ROOT = Path(__file__).parents[2]
-# What reading does, of all that Python tells its auditors: the caller's frame is looked up, and how
-# much memory there is.
-ALLOWED = frozenset({"sys._getframe"})
+# What reading does, of all that Python tells its auditors: the caller's frame is looked up, numbers
+# of objects are (by inspect), and how much memory there is.
+ALLOWED = frozenset({"sys._getframe", "builtins.id"})
 _OF_THE_SYSTEM = ("/proc/meminfo", "/proc/self/", "/sys/fs/cgroup/")
 # Bytes of address space beside what a worker begins with, and seconds for one formula.
 ROOM, PATIENCE = 2**30, 10.0
