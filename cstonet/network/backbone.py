@@ -221,6 +221,7 @@ class _Fitter:
             self._parts,
             "logit",
             predict=predict,
+            stop=self._place.stop,
         )
         width, columns = self._received.shape[1], np.concatenate([found, others[-1]])
         predictor = LinearPredictor(
@@ -250,7 +251,14 @@ class _Fitter:
             products = [(arm[:, None] * interacting, _BY_ARM) for arm in arms.T]
             return _terms((first, -1), (own, _FOUND), (x, _OTHERS), *products)
 
-        fitted = regress(_by_part(others, terms), response, self._weights, self._parts, link)
+        fitted = regress(
+            _by_part(others, terms),
+            response,
+            self._weights,
+            self._parts,
+            link,
+            stop=self._place.stop,
+        )
         return self._filled(
             self._predictor(fitted, np.concatenate([found, others[-1]]), mean), fitted, offset
         )

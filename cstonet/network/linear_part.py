@@ -85,6 +85,7 @@ def regress(
     link: Link,
     *,
     predict: bool = True,
+    stop: Callable[[int], object] | None = None,
 ) -> Regression:
     """Fit a linear part, with penalties chosen on held-out rows.
 
@@ -101,6 +102,8 @@ def regress(
         Of the response's mean.
     predict : bool
         Whether predictions of held-out rows are wanted.
+    stop
+        Called now and then; may raise to stop.
     """
     *inner, final = terms
     known = [np.flatnonzero(parts != k) for k in range(len(inner))]
@@ -118,6 +121,8 @@ def regress(
     def loss(penalties: tuple[float, ...]) -> float:
         total = 0.0
         for system, (values, truth, counts) in zip(systems, unseen, strict=True):
+            if stop is not None:
+                stop(0)
             predicted = values @ system.solve(penalties)
             # The systems of binary responses are those of linear probabilities.
             judged: Link = "log" if link == "log" else "identity"

@@ -258,3 +258,16 @@ def test_rows_without_weight_do_not_matter(link):
     assert one.penalties == other.penalties
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
     np.testing.assert_array_equal(one.held_out, other.held_out)
+
+
+def test_a_regression_stops_when_it_is_told_to(gaussian):
+    asked = []
+
+    def stop(_):
+        asked.append(True)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gaussian.fit(stop=stop)
+    assert len(asked) == 3
