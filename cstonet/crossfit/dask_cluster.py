@@ -20,12 +20,9 @@ from cstonet.crossfit.keeping import Keeping
 from cstonet.crossfit.parcels import EngineRun, Parcel, Returned, run_parcel
 from cstonet.crossfit.progress import Progress
 from cstonet.crossfit.stopping import Heed, heed_others
-from cstonet.crossfit.workforce import Monitor, Stopped, Task
+from cstonet.crossfit.workforce import POLL, Monitor, Stopped, Task
 
 T = TypeVar("T")
-
-# How long the calling thread waits between looks at signals, in seconds.
-_LOOK = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def _as_finished(futures: list[Future], heed: Heed) -> Iterator[Future]:
     for _ in futures:
         while True:
             try:
-                yield finished.get(timeout=_LOOK)
+                yield finished.get(timeout=POLL)
                 break
             except Empty:
                 heed()

@@ -25,7 +25,7 @@ T_co = TypeVar("T_co", covariant=True)
 # Beyond what any machine has; the kernel counts threads in 32 bits.
 MOST_JOBS = 2**31 - 1
 # How long the calling thread waits between looks at signals, in seconds.
-_POLL = 0.04
+POLL = 0.04
 # Progress of a fold counts in these units; a search fills its part ever more slowly, because
 # nobody knows how many refits it will take.
 SEARCH_UNITS, TRAIN_UNITS = 50, 50
@@ -259,7 +259,7 @@ class Workforce:
             futures = {crew.submit(tasks[number], inner, monitor): number for number in waiting}
             try:
                 while futures:
-                    ready, _ = wait(futures, timeout=_POLL, return_when=FIRST_EXCEPTION)
+                    ready, _ = wait(futures, timeout=POLL, return_when=FIRST_EXCEPTION)
                     # What a fold raised is raised after the others of this moment are kept.
                     for future in sorted(ready, key=lambda one: one.exception() is not None):
                         finish(futures.pop(future), future.result())
